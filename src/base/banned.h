@@ -9,7 +9,7 @@
 #include <time.h>
 
 #if defined(__GNUC__) && !defined(DAVY_ALLOW_BANNED)
-#pragma GCC poison strcpy strcat sprintf vsprintf gets strtok alloca strncpy strncat atoi atol atof gmtime localtime ctime asctime system popen
+#pragma GCC poison strcpy strcat sprintf vsprintf gets strtok strncpy strncat atoi atol atof gmtime localtime ctime asctime popen
 #endif
 
 #endif
