@@ -35,7 +35,7 @@ enum facts_gap { GAP_NONE, GAP_ABSENT, GAP_DENIED, GAP_MISSING, GAP_TIMEOUT, GAP
 
 struct facts_table_info {
 	const char *name, *doc;
-	enum facts_column first, end; /* its columns: [first, end) */
+	int first, end; /* its columns: [first, end) of facts_columns */
 };
 
 struct facts_column_info {
@@ -44,7 +44,7 @@ struct facts_column_info {
 	enum facts_type type;
 };
 
-extern const struct facts_table_info facts_tables[TABLE_COUNT];
+struct facts_table_info facts_table(enum facts_table table);
 extern const struct facts_column_info facts_columns[COLUMN_COUNT];
 
 struct facts_value {

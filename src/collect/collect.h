@@ -1,0 +1,35 @@
+/* Collectors: the machine's state, read through the door, as facts.
+ *
+ * A collector never fails: what it cannot read is a gap. It judges nothing. The order stands in collect.c; a later collector may use the facts of an
+ * earlier one.
+ */
+#ifndef COLLECT_COLLECT_H
+#define COLLECT_COLLECT_H
+
+#include "facts/facts.h"
+#include "host/host.h"
+
+struct collect {
+	struct host *host;
+	struct facts *facts;
+	struct arena *arena;
+	const char *python;  /* --python: interpreter, venv or conda prefix; NULL: find it */
+	const char *backend; /* --for; NULL: by the devices found */
+	bool deep;           /* hash files too */
+};
+
+struct collector {
+	const char *name;
+	void (*run)(struct collect *c);
+};
+
+extern const struct collector collectors[];
+extern const size_t collector_count;
+
+/* Runs all; ret_ms, when given, has collector_count places for the time of each. */
+void collect_all(struct collect *c, double *ret_ms);
+
+/* One file a subject. */
+void collect_system(struct collect *c);
+
+#endif

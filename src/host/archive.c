@@ -1,0 +1,216 @@
+#include "host/archive.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/checked.h"
+
+#define BLOCK 512
+
+static int why(struct arena *a, const char **ret_why, int error, const char *text)
+{
+	if (ret_why)
+		*ret_why = arena_strdup(a, text);
+	return error;
+}
+
+static int octal_field(const char *p, size_t n, uint64_t *ret)
+{
+	uint64_t v = 0;
+	size_t i = 0;
+	while (i < n && p[i] == ' ')
+		i++;
+	for (; i < n && p[i] >= '0' && p[i] <= '7'; i++) {
+		if (v >> 60)
+			return -ERANGE;
+		v = v << 3 | (uint64_t)(p[i] - '0');
+	}
+	if (i < n && p[i] && p[i] != ' ')
+		return -EINVAL;
+	*ret = v;
+	return 0;
+}
+
+static int untar(struct arena *a, struct str tar, archive_member_fn *member, void *arg, const char **ret_why)
+{
+	size_t at = 0;
+	const char *long_name = NULL;
+	while (checked_range(at, BLOCK, tar.len)) {
+		const char *h = tar.ptr + at;
+		bool zero = true;
+		for (int i = 0; i < BLOCK && zero; i++)
+			zero = h[i] == 0;
+		if (zero)
+			return 0;
+		uint64_t size;
+		if (octal_field(h + 124, 12, &size) < 0 || memcmp(h + 257, "ustar", 5) != 0)
+			return why(a, ret_why, -EBADMSG, "the archive is damaged");
+		at += BLOCK;
+		if (!checked_range(at, size, tar.len))
+			return why(a, ret_why, -EBADMSG, "the archive is cut short");
+		struct str data = str_n(tar.ptr + at, size);
+		char type = h[156];
+		if (type == 'L') {
+			long_name = str_dup(a, str_n(data.ptr, strnlen(data.ptr, data.len)));
+		} else {
+			size_t n = strnlen(h, 100), p = strnlen(h + 345, 155);
+			const char *name = long_name ? long_name
+				: p              ? arena_printf(a, "%.*s/%.*s", (int)p, h + 345, (int)n, h)
+						 : arena_strndup(a, h, n);
+			long_name = NULL;
+			int rc = type == '0' || type == '\0' ? member(arg, name, data) : 0;
+			if (rc < 0)
+				return rc;
+		}
+		at += (size_t)(size + BLOCK - 1) / BLOCK * BLOCK;
+	}
+	return 0;
+}
+
+static int unzstd(struct arena *a, struct str in, struct str *ret, const char **ret_why)
+{
+	ZSTD_DStream *z = ZSTD_createDStream();
+	if (!z)
+		return why(a, ret_why, -ENOMEM, "out of memory");
+	ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, 27);
+	struct buf out = BUF_MAX(ARCHIVE_MAX_BYTES);
+	static char chunk[1 << 17];
+	ZSTD_inBuffer ib = {in.ptr, in.len, 0};
+	size_t rc = 1;
+	while (ib.pos < ib.size || rc > 0) {
+		ZSTD_outBuffer ob = {chunk, sizeof chunk, 0};
+		size_t before = ib.pos;
+		rc = ZSTD_decompressStream(z, &ob, &ib);
+		if (ZSTD_isError(rc))
+			break;
+		buf_add(&out, chunk, ob.pos);
+		if (out.truncated || (ob.pos == 0 && ib.pos == before))
+			break;
+	}
+	ZSTD_freeDStream(z);
+	int error = out.truncated ? -EFBIG : ZSTD_isError(rc) || rc > 0 ? -EBADMSG : 0;
+	if (!error)
+		*ret = str_n(arena_strndup(a, buf_view(&out).ptr, out.len), out.len);
+	buf_free(&out);
+	return error ? why(a, ret_why, error, error == -EFBIG ? "the archive unpacks to more than 512 MiB" : "the archive is damaged or cut short") : 0;
+}
+
+int archive_read_bytes(struct arena *a, struct str bytes, archive_member_fn *member, void *arg, const char **ret_why)
+{
+	if (bytes.len >= 4 && memcmp(bytes.ptr, "\x28\xb5\x2f\xfd", 4) == 0) {
+		struct str tar;
+		int rc = unzstd(a, bytes, &tar, ret_why);
+		return rc < 0 ? rc : untar(a, tar, member, arg, ret_why);
+	}
+	if (bytes.len >= BLOCK && memcmp(bytes.ptr + 257, "ustar", 5) == 0)
+		return untar(a, bytes, member, arg, ret_why);
+	return why(a, ret_why, -EBADMSG, "neither a snapshot folder nor a .tar.zst of one");
+}
+
+int archive_read(struct arena *a, const char *path, archive_member_fn *member, void *arg, const char **ret_why)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return why(a, ret_why, -errno, strerror(errno));
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > ARCHIVE_MAX_BYTES) {
+		close(fd);
+		return why(a, ret_why, -EINVAL, "not a regular file of less than 512 MiB");
+	}
+	char *data = arena_alloc(a, (size_t)st.st_size + 1);
+	size_t len = 0;
+	for (ssize_t n; len < (size_t)st.st_size && (n = read(fd, data + len, (size_t)st.st_size - len)) > 0;)
+		len += (size_t)n;
+	close(fd);
+	return archive_read_bytes(a, str_n(data, len), member, arg, ret_why);
+}
+
+static void put_octal(char *p, int digits, uint64_t v)
+{
+	for (int i = digits - 1; i >= 0; i--, v >>= 3)
+		p[i] = (char)('0' + (v & 7));
+}
+
+static void header(struct buf *tar, const char *name, char type, size_t size, int64_t mtime)
+{
+	char h[BLOCK] = {0};
+	size_t n = strlen(name);
+	memcpy(h, name, n < 100 ? n : 100);
+	memcpy(h + 100, "0000644", 8);
+	memcpy(h + 108, "0000000", 8);
+	memcpy(h + 116, "0000000", 8);
+	put_octal(h + 124, 11, size);
+	put_octal(h + 136, 11, mtime < 0 ? 0 : (uint64_t)mtime);
+	memset(h + 148, ' ', 8);
+	h[156] = type;
+	memcpy(h + 257, "ustar", 6);
+	memcpy(h + 263, "00", 2);
+	unsigned sum = 0;
+	for (int i = 0; i < BLOCK; i++)
+		sum += (unsigned char)h[i];
+	put_octal(h + 148, 6, sum);
+	h[154] = '\0';
+	buf_add(tar, h, BLOCK);
+}
+
+static void padded(struct buf *tar, struct str data)
+{
+	static const char zero[BLOCK];
+	buf_str(tar, data);
+	if (data.len % BLOCK)
+		buf_add(tar, zero, BLOCK - data.len % BLOCK);
+}
+
+void archive_add(struct buf *tar, const char *name, struct str data, int64_t mtime)
+{
+	if (strlen(name) > 100) {
+		header(tar, "././@LongLink", 'L', strlen(name) + 1, mtime);
+		padded(tar, str_n(name, strlen(name) + 1));
+	}
+	header(tar, name, '0', data.len, mtime);
+	padded(tar, data);
+}
+
+static int write_all(int fd, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t w = write(fd, p, n);
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return -errno;
+		p += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+int archive_write(struct arena *a, struct buf *tar, const char *path, const char **ret_why)
+{
+	static const char zero[2 * BLOCK];
+	buf_add(tar, zero, sizeof zero);
+	if (tar->truncated)
+		return why(a, ret_why, -EFBIG, "the snapshot is larger than 512 MiB");
+	size_t bound = ZSTD_compressBound(tar->len);
+	char *out = malloc(bound);
+	if (!out)
+		return why(a, ret_why, -ENOMEM, "out of memory");
+	size_t n = ZSTD_compress(out, bound, tar->ptr, tar->len, 6);
+	const char *temporary = arena_printf(a, "%s.partial-%ld", path, (long)getpid());
+	int rc = ZSTD_isError(n) ? -EIO : 0, fd = -1;
+	if (!rc) {
+		fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		rc = fd < 0 ? -errno : write_all(fd, out, n);
+	}
+	if (fd >= 0 && close(fd) < 0 && !rc)
+		rc = -errno;
+	if (!rc && rename(temporary, path) < 0)
+		rc = -errno;
+	if (rc && fd >= 0)
+		unlink(temporary);
+	free(out);
+	return rc ? why(a, ret_why, rc, strerror(-rc)) : 0;
+}

@@ -1,0 +1,21 @@
+/* Archives of snapshots: tar (ustar with GNU long names), compressed with Zstandard; bounded against bombs. */
+#ifndef HOST_ARCHIVE_H
+#define HOST_ARCHIVE_H
+
+#include "base/str.h"
+
+#define ARCHIVE_MAX_BYTES ((size_t)512 << 20)
+
+typedef int archive_member_fn(void *arg, const char *name, struct str data); /* data lives in the arena */
+
+/* Calls `member` for each regular file of PATH (.tar or .tar.zst). 0 or negative errno with *ret_why said. */
+int archive_read(struct arena *a, const char *path, archive_member_fn *member, void *arg, const char **ret_why);
+/* The same over bytes in memory: for the fuzzer. */
+int archive_read_bytes(struct arena *a, struct str bytes, archive_member_fn *member, void *arg, const char **ret_why);
+
+/* A tar in memory, written at the end. */
+void archive_add(struct buf *tar, const char *name, struct str data, int64_t mtime);
+/* Ends the tar and writes it compressed, by a temporary file beside PATH: nothing half-written. */
+int archive_write(struct arena *a, struct buf *tar, const char *path, const char **ret_why);
+
+#endif

@@ -1,0 +1,22 @@
+/* Private data replaced by stable stand-ins: host names, user names, home folders, addresses, hardware addresses, serial numbers, tokens.
+ *
+ * The same text gets the same stand-in everywhere, so that what belongs together stays together; what decides stays: loopback addresses, which network
+ * an address is in, names of interfaces and devices, versions. Used by snapshots and by every form made for sharing.
+ */
+#ifndef HOST_REDACT_H
+#define HOST_REDACT_H
+
+#include "host/host.h"
+
+struct redactor;
+
+struct redactor *redactor_new(struct host *h);        /* learns host name, user and home of the door */
+struct redactor *redactor_new_plain(struct arena *a); /* knows nothing beforehand */
+/* Adds a text that is to be replaced wherever it stands as a word: kind is "host" or "user". */
+void redactor_learn(struct redactor *r, const char *kind, struct str text);
+struct str redact_text(struct redactor *r, struct str text); /* in the arena; the same slice when nothing changed */
+
+/* Variables that a snapshot keeps: what training software reads and what finds libraries; everything else stays at home. */
+bool redact_keeps_variable(const char *name_and_value);
+
+#endif
