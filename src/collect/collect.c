@@ -5,6 +5,14 @@
 /* In this order: later ones may use the facts of earlier ones. */
 const struct collector collectors[] = {
 	{"system", collect_system},
+	{"kernel_module", collect_kernel_module},
+	{"pci", collect_pci},
+	{"driver", collect_driver},
+	{"gpu", collect_gpu},
+	{"accelerator", collect_accelerator},
+	{"gpu_pair", collect_gpu_pair},
+	{"device_node", collect_device_node},
+	{"purpose", collect_purpose},
 };
 const size_t collector_count = sizeof collectors / sizeof collectors[0];
 

@@ -31,5 +31,14 @@ void collect_all(struct collect *c, double *ret_ms);
 
 /* One file a subject. */
 void collect_system(struct collect *c);
+void collect_pci(struct collect *c);
+void collect_kernel_module(struct collect *c);
+void collect_driver(struct collect *c);
+void collect_gpu(struct collect *c);
+void collect_accelerator(struct collect *c);
+void collect_gpu_pair(struct collect *c);
+void collect_probe(struct collect *c); /* waits for what the probes say: late */
+void collect_device_node(struct collect *c);
+void collect_purpose(struct collect *c);
 
 #endif

@@ -82,7 +82,7 @@ int host_readlink(struct host *h, const char *path, const char **ret);
 int host_realpath(struct host *h, const char *path, const char **ret);
 bool host_exists(struct host *h, const char *path);
 bool host_is_dir(struct host *h, const char *path);
-/* Would opening for reading and writing be permitted? Opens a character device without blocking and closes it at once. 0 or negative errno. */
+/* Would opening the character device for reading and writing be permitted, by mode and by the device cgroup? It is not opened. 0 or negative errno. */
 int host_try_open(struct host *h, const char *path);
 
 /* -- large binary files --------------------------------------------------------------------------------------------------
