@@ -1,0 +1,67 @@
+/* The store: facts as SQL tables in memory, beside the knowledge tables of the embedded image.
+ *
+ * The image is an SQLite database made by the knowledge compiler: the empty fact tables of schema.def, the compatibility tables as k_<name>, causes, rules
+ * and patterns. Opening copies it into memory; nothing touches a file. SQLite is known in store.c only.
+ *
+ * Fact table T has the columns of schema.def, `node` (NULL: this host) and rowid = facts_row.id. Gaps are in table `gap`.
+ */
+#ifndef FACTS_STORE_H
+#define FACTS_STORE_H
+
+#include "facts/facts.h"
+
+struct store;
+struct store_query;
+struct store_call;
+
+/* image NULL: an empty database with the fact tables made afresh (the compiler). 0 or negative errno. */
+int store_open(struct arena *a, const void *image, size_t size, struct store **ret);
+void store_close(struct store *s);
+
+/* Rows that are new since the last call, into the tables. `f` must outlive the store: known('table') asks it. */
+int store_load(struct store *s, const struct facts *f);
+/* A value of one row, as the facts have it now. */
+int store_update(struct store *s, const struct facts_row *row, enum facts_column c);
+
+/* -- queries -- The text of an error lives in the store's arena. */
+int store_exec(struct store *s, const char *sql, const char **ret_why);
+int store_prepare(struct store *s, const char *sql, struct store_query **ret, const char **ret_why);
+int store_step(struct store_query *q); /* 1 a row, 0 the end, negative errno: -ETIMEDOUT past the limit */
+void store_reset(struct store_query *q);
+void store_finish(struct store_query *q); /* NULL is fine */
+
+int store_columns(const struct store_query *q);
+const char *store_column_name(const struct store_query *q, int i);
+bool store_is_null(const struct store_query *q, int i);
+int64_t store_int(const struct store_query *q, int i);
+double store_real(const struct store_query *q, int i);
+const char *store_text(const struct store_query *q, int i); /* until the next step; NULL for NULL */
+enum store_kind { STORE_NULL, STORE_INT, STORE_REAL, STORE_TEXT };
+enum store_kind store_kind_of(const struct store_query *q, int i);
+
+int store_bind_text(struct store_query *q, int i, const char *text); /* i from 1; NULL binds NULL */
+int store_bind_int(struct store_query *q, int i, int64_t n);
+
+/* The columns that preparing read, table.column, without duplicates: the evidence of a rule. Filled between these two calls. */
+struct store_read {
+	const char *table, *column;
+};
+void store_trace_begin(struct store *s);
+size_t store_trace_end(struct store *s, const struct store_read **ret);
+
+/* Only SELECT from now on, and a limit of time for each query: for `davy query`. */
+void store_read_only(struct store *s, double limit_ms);
+
+/* The database as bytes: what the compiler writes. Lives until store_close. */
+int store_serialize(struct store *s, const void **ret, size_t *ret_size);
+
+/* -- SQL functions -- */
+typedef void store_function(struct store_call *call);
+int store_add_function(struct store *s, const char *name, int args, store_function *fn);
+const char *store_arg_text(const struct store_call *call, int i); /* NULL for NULL */
+bool store_arg_int(const struct store_call *call, int i, int64_t *ret);
+void store_result_int(struct store_call *call, int64_t n);
+void store_result_text(struct store_call *call, const char *text); /* copied; NULL: NULL */
+/* A function that sets no result gives NULL. */
+
+#endif
