@@ -20,12 +20,9 @@ int main(int argc, char **argv)
 	compile_folder(a, h, argv[1], s, &result);
 	if (result.messages.len)
 		fputs(result.messages.ptr, stderr);
-	if (result.missing_zh) {
+	if (result.missing_zh)
 		fprintf(stderr, "%d sentences without Chinese\n", result.missing_zh);
-		if (getenv("DAVY_KNOWLEDGE_STRICT"))
-			return 1;
-	}
-	if (result.errors)
+	if (result.errors || (getenv("DAVY_KNOWLEDGE_STRICT") && (result.missing_zh || result.missing_causes)))
 		return 1;
 	FILE *f = fopen(argv[2], "wb");
 	if (!f || store_serialize(s, &image, &size) < 0 || fwrite(image, 1, size, f) != size || fclose(f) != 0) {

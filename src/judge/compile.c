@@ -525,6 +525,12 @@ static void each_table(struct compile *c, const char *folder, bool messages)
 	}
 }
 
+static void missing(struct compile *c, const char *what, const char *id, const char *cause)
+{
+	buf_fmt(&c->result->messages, "%s: %s %s: no cause '%s'\n", c->dir, what, id, cause);
+	c->result->missing_causes++;
+}
+
 /* Rules and patterns must name causes that exist. */
 static void check_references(struct compile *c)
 {
@@ -538,7 +544,7 @@ static void check_references(struct compile *c)
 		if (store_prepare(c->store, queries[i], &q, NULL) < 0)
 			continue;
 		while (store_step(q) > 0)
-			complain(c, 1, "%s %s: no cause '%s'", store_text(q, 0), store_text(q, 1), store_text(q, 2));
+			missing(c, store_text(q, 0), store_text(q, 1), store_text(q, 2));
 		store_finish(q);
 	}
 }

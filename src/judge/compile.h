@@ -10,7 +10,7 @@
 #include "host/host.h"
 
 struct compile_result {
-	int errors, missing_zh;
+	int errors, missing_zh, missing_causes;
 	struct buf messages; /* "file:line: reason", a line each; buf_free it */
 };
 
