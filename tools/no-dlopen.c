@@ -1,39 +1,39 @@
-/* Linked into the static programs: SQLite's and OpenSSL's loaders of extensions find nothing. Davy loads no library into its own process. */
+/* Linked into the static programs with --wrap: SQLite's and OpenSSL's loaders of extensions find nothing. Davy loads no library into its own process. */
 #include <stddef.h>
 
-void *dlopen(const char *path, int mode);
-void *dlsym(void *handle, const char *name);
-int dlclose(void *handle);
-char *dlerror(void);
-int dladdr(const void *address, void *info);
+void *__wrap_dlopen(const char *path, int mode);
+void *__wrap_dlsym(void *handle, const char *name);
+int __wrap_dlclose(void *handle);
+char *__wrap_dlerror(void);
+int __wrap_dladdr(const void *address, void *info);
 
-void *dlopen(const char *path, int mode)
+void *__wrap_dlopen(const char *path, int mode)
 {
 	(void)path;
 	(void)mode;
 	return NULL;
 }
 
-void *dlsym(void *handle, const char *name)
+void *__wrap_dlsym(void *handle, const char *name)
 {
 	(void)handle;
 	(void)name;
 	return NULL;
 }
 
-int dlclose(void *handle)
+int __wrap_dlclose(void *handle)
 {
 	(void)handle;
 	return -1;
 }
 
-char *dlerror(void)
+char *__wrap_dlerror(void)
 {
 	static char text[] = "a static program loads nothing";
 	return text;
 }
 
-int dladdr(const void *address, void *info)
+int __wrap_dladdr(const void *address, void *info)
 {
 	(void)address;
 	(void)info;
