@@ -1,0 +1,29 @@
+/* The first stage of the scan: where in a block does one of thousands of literals stand?
+ *
+ * Each literal is represented by windows of it, chosen as rare as possible: a text of 11 bytes by the four windows of 8 bytes at four
+ * neighbouring offsets, a shorter one by windows of 4 bytes. So it is enough to look at every fourth position of the text: one of the four windows stands at one of them. A look
+ * is one hash and one bit of a table that fits the processor's cache; only where the bit is set are the bytes compared. Linear, whatever the input.
+ */
+#ifndef LOGS_FILTER_H
+#define LOGS_FILTER_H
+
+#include "base/str.h"
+
+struct filter;
+
+struct filter_literal {
+	struct str text; /* at least LITERAL_MIN bytes; must live as long as the filter */
+	unsigned owner;  /* given back with each hit */
+	bool nocase;     /* text is lower case */
+};
+
+/* Reports the owners of literals found, with the position where the literal begins. Positions do not decrease by more than the length of a literal. */
+typedef void filter_hit_fn(void *arg, unsigned owner, size_t position);
+
+struct filter *filter_new(struct arena *a, const struct filter_literal *literals, size_t count);
+
+/* Scans p[0..n). FILTER_PAD bytes before p and after p + n must be readable; what they hold does not matter and is never reported. */
+#define FILTER_PAD 16
+void filter_scan(const struct filter *f, const char *p, size_t n, filter_hit_fn *hit, void *arg);
+
+#endif

@@ -1,0 +1,339 @@
+#include "logs/match.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "logs/format.h"
+#include "logs/literal.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#define MATCH_LIMIT 200000
+#define HEAP_LIMIT_KIB 2048
+#define JIT_AFTER 32        /* an expression that is tried often is worth compiling to machine code */
+#define CANDIDATES_MAX 256  /* distinct candidates of one line */
+
+const char *const logs_capture_names[CAPTURE_COUNT] = {
+	"rank", "host", "device", "interface", "path", "version", "errno", "code", "address", "port", "seq", "op", "pid", "signal", "xid", "gpu", "library",
+	"symbol", "name", "size",
+};
+
+struct group {
+	int number, capture;
+};
+
+enum state { FRESH, READY, BROKEN };
+
+struct compiled {
+	_Atomic int state;
+	pcre2_code *code;
+	_Atomic(pcre2_code *) jit; /* a copy compiled to machine code, once it pays; other threads may be using `code` */
+	struct group group[CAPTURE_COUNT];
+	int group_count;
+	atomic_uint tries;
+	struct format format;
+};
+
+struct logs_matcher {
+	struct arena *arena;
+	const struct logs_pattern *patterns;
+	size_t count;
+	struct compiled *compiled;
+	struct filter *filter;
+	pthread_mutex_t lock;
+};
+
+struct logs_scratch {
+	pcre2_match_data *data;
+	pcre2_match_context *context;
+};
+
+/* -- making -------------------------------------------------------------------------------------------------------------- */
+
+struct literals {
+	struct filter_literal *item;
+	size_t count, cap;
+};
+
+static void literals_add(struct arena *a, struct literals *l, struct str text, unsigned owner, bool nocase)
+{
+	l->item = arena_grow(a, l->item, l->count, &l->cap, sizeof(*l->item));
+	l->item[l->count++] = (struct filter_literal){.text = text, .owner = owner, .nocase = nocase};
+}
+
+static int add_pattern(struct arena *a, struct literals *l, const struct logs_pattern *p, unsigned owner, const char **ret_why)
+{
+	if (p->format) {
+		struct str literal = format_literal(a, p->format);
+		if (literal.len < LITERAL_MIN) {
+			*ret_why = arena_printf(a, "pattern %s: the format has no literal of %d bytes", p->id, LITERAL_MIN);
+			return -EINVAL;
+		}
+		literals_add(a, l, literal, owner, false);
+		return 0;
+	}
+	struct literal_set set;
+	int r = p->regex ? literal_of_regex(a, p->regex, &set) : -ENOENT;
+	if (r < 0) {
+		*ret_why = arena_printf(a, "pattern %s: the expression has no literal of %d bytes that always occurs%s", p->id, LITERAL_MIN,
+			r == -EINVAL ? " (or its syntax is not supported)" : "");
+		return r;
+	}
+	for (size_t i = 0; i < set.count; i++)
+		literals_add(a, l, set.text[i], owner, set.nocase);
+	return 0;
+}
+
+struct logs_matcher *logs_matcher_new(struct arena *a, const struct logs_pattern *patterns, size_t count, const char *const *triggers, size_t trigger_count,
+	const char **ret_why)
+{
+	struct logs_matcher *m = arena_alloc(a, sizeof(*m));
+	struct literals l = {.item = NULL};
+
+	*ret_why = NULL;
+	m->arena = a;
+	m->patterns = patterns;
+	m->count = count;
+	m->compiled = arena_array(a, count + 1, sizeof(*m->compiled));
+	pthread_mutex_init(&m->lock, NULL);
+	for (size_t i = 0; i < count; i++)
+		add_pattern(a, &l, &patterns[i], (unsigned)i, ret_why);
+	for (size_t i = 0; i < trigger_count; i++)
+		if (strlen(triggers[i]) >= LITERAL_MIN)
+			literals_add(a, &l, str_of(triggers[i]), (unsigned)(count + i), false);
+	m->filter = filter_new(a, l.item, l.count);
+	return m;
+}
+
+void logs_matcher_free(struct logs_matcher *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->count; i++) {
+		pcre2_code_free(m->compiled[i].code);
+		pcre2_code_free(m->compiled[i].jit);
+	}
+	pthread_mutex_destroy(&m->lock);
+}
+
+const struct filter *logs_matcher_filter(const struct logs_matcher *m)
+{
+	return m->filter;
+}
+
+size_t logs_matcher_pattern_count(const struct logs_matcher *m)
+{
+	return m->count;
+}
+
+const struct logs_pattern *logs_matcher_pattern(const struct logs_matcher *m, unsigned i)
+{
+	return i < m->count ? &m->patterns[i] : NULL;
+}
+
+struct logs_scratch *logs_scratch_new(void)
+{
+	struct logs_scratch *s = calloc(1, sizeof(*s));
+	if (!s)
+		abort();
+	s->data = pcre2_match_data_create(64, NULL);
+	s->context = pcre2_match_context_create(NULL);
+	if (!s->data || !s->context)
+		abort();
+	pcre2_set_match_limit(s->context, MATCH_LIMIT);
+	pcre2_set_depth_limit(s->context, 1000);
+	pcre2_set_heap_limit(s->context, HEAP_LIMIT_KIB);
+	return s;
+}
+
+void logs_scratch_free(struct logs_scratch *s)
+{
+	if (!s)
+		return;
+	pcre2_match_data_free(s->data);
+	pcre2_match_context_free(s->context);
+	free(s);
+}
+
+/* -- compiling ----------------------------------------------------------------------------------------------------------- */
+
+static int capture_of_name(const char *name)
+{
+	for (int i = 0; i < CAPTURE_COUNT; i++)
+		if (strcmp(name, logs_capture_names[i]) == 0)
+			return i;
+	return -1;
+}
+
+static pcre2_code *compile_code(const char *regex, int *ret_error, size_t *ret_offset)
+{
+	uint32_t options = PCRE2_NEVER_BACKSLASH_C | PCRE2_DUPNAMES;
+	for (const char *p = regex; *p; p++)
+		if ((unsigned char)*p >= 0x80) {
+			options |= PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
+			break;
+		}
+	return pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED, options, ret_error, ret_offset, NULL);
+}
+
+/* The named groups; the name of one that is not reserved, or NULL. Doubles (alternatives with the same name) all count. */
+static const char *read_groups(const pcre2_code *code, struct group *groups, int *ret_count)
+{
+	uint32_t count = 0, size = 0;
+	PCRE2_SPTR table = NULL;
+	const char *unknown = NULL;
+
+	*ret_count = 0;
+	pcre2_pattern_info(code, PCRE2_INFO_NAMECOUNT, &count);
+	pcre2_pattern_info(code, PCRE2_INFO_NAMEENTRYSIZE, &size);
+	pcre2_pattern_info(code, PCRE2_INFO_NAMETABLE, &table);
+	for (uint32_t i = 0; i < count; i++) {
+		PCRE2_SPTR entry = table + (size_t)i * size;
+		int capture = capture_of_name((const char *)entry + 2);
+		if (capture < 0)
+			unknown = (const char *)entry + 2;
+		else if (*ret_count < CAPTURE_COUNT)
+			groups[(*ret_count)++] = (struct group){.number = entry[0] << 8 | entry[1], .capture = capture};
+	}
+	return unknown;
+}
+
+static void compile(struct logs_matcher *m, unsigned i)
+{
+	struct compiled *c = &m->compiled[i];
+	const struct logs_pattern *p = &m->patterns[i];
+	int error = 0;
+	size_t offset = 0;
+
+	pthread_mutex_lock(&m->lock);
+	if (atomic_load(&c->state) == FRESH) {
+		int state = READY;
+		if (p->format) {
+			format_parse(m->arena, p->format, &c->format);
+		} else {
+			c->code = p->regex ? compile_code(p->regex, &error, &offset) : NULL;
+			if (c->code)
+				read_groups(c->code, c->group, &c->group_count);
+			else
+				state = BROKEN;
+		}
+		atomic_store(&c->state, state);
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+static struct compiled *compiled_of(struct logs_matcher *m, unsigned i)
+{
+	struct compiled *c = &m->compiled[i];
+	if (atomic_load_explicit(&c->state, memory_order_acquire) == FRESH)
+		compile(m, i);
+	if (c->state != READY)
+		return NULL;
+	if (c->code && atomic_fetch_add_explicit(&c->tries, 1, memory_order_relaxed) == JIT_AFTER) {
+		pcre2_code *copy = pcre2_code_copy(c->code);
+		if (copy && pcre2_jit_compile(copy, PCRE2_JIT_COMPLETE) == 0)
+			atomic_store(&c->jit, copy);
+		else
+			pcre2_code_free(copy);
+	}
+	return c;
+}
+
+int logs_pattern_check(struct arena *a, const struct logs_pattern *p, const char **ret_why)
+{
+	struct literals l = {.item = NULL};
+	int r = add_pattern(a, &l, p, 0, ret_why);
+	if (r < 0 || p->format)
+		return r < 0 ? -EINVAL : 0;
+	int error = 0;
+	size_t offset = 0;
+	pcre2_code *code = compile_code(p->regex, &error, &offset);
+	if (!code) {
+		char text[200] = "";
+		pcre2_get_error_message(error, (PCRE2_UCHAR *)text, sizeof(text));
+		*ret_why = arena_printf(a, "pattern %s: %s at offset %zu", p->id, text, offset);
+		return -EINVAL;
+	}
+	struct group groups[CAPTURE_COUNT];
+	int count;
+	const char *unknown = read_groups(code, groups, &count);
+	if (unknown)
+		*ret_why = arena_printf(a, "pattern %s: no capture may be named %s", p->id, unknown);
+	pcre2_code_free(code);
+	return unknown ? -EINVAL : 0;
+}
+
+/* -- matching ------------------------------------------------------------------------------------------------------------ */
+
+static bool match_regex(struct compiled *c, struct logs_scratch *s, struct str text, struct logs_hit *hit)
+{
+	const pcre2_code *jit = atomic_load_explicit(&c->jit, memory_order_acquire);
+	int r = pcre2_match(jit ? jit : c->code, (PCRE2_SPTR)text.ptr, text.len, 0, 0, s->data, s->context);
+	if (r < 0)
+		return false; /* no match, or a limit: then the line is not ours */
+	memset(hit->capture, 0, sizeof(hit->capture));
+	size_t *ovector = pcre2_get_ovector_pointer(s->data);
+	for (int i = 0; i < c->group_count; i++) {
+		int n = c->group[i].number;
+		if (n >= r && r != 0)
+			continue;
+		size_t from = ovector[2 * n], to = ovector[2 * n + 1];
+		if (from != PCRE2_UNSET && from <= to && to <= text.len && n < 64)
+			hit->capture[c->group[i].capture] = str_n(text.ptr + from, to - from);
+	}
+	return true;
+}
+
+/* Candidates without doubles, in the order of the patterns. */
+static size_t distinct(const unsigned *candidates, size_t count, unsigned *ret)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t j = n;
+		while (j > 0 && ret[j - 1] > candidates[i])
+			j--;
+		if ((j > 0 && ret[j - 1] == candidates[i]) || n == CANDIDATES_MAX)
+			continue;
+		memmove(ret + j + 1, ret + j, (n - j) * sizeof(*ret));
+		ret[j] = candidates[i];
+		n++;
+	}
+	return n;
+}
+
+size_t logs_match(struct logs_matcher *m, struct logs_scratch *s, struct str message, struct str line, const unsigned *candidates, size_t count,
+	struct logs_hit hits[LOGS_HITS_MAX])
+{
+	unsigned order[CANDIDATES_MAX + 1];
+	size_t n = distinct(candidates, count, order), found = 0;
+	bool same = message.ptr == line.ptr && message.len == line.len;
+
+	for (size_t i = 0; i < n && found < LOGS_HITS_MAX; i++) {
+		if (order[i] >= m->count || m->patterns[order[i]].format)
+			continue;
+		struct compiled *c = compiled_of(m, order[i]);
+		struct logs_hit *hit = &hits[found];
+		if (c && (match_regex(c, s, message, hit) || (!same && match_regex(c, s, line, hit))))
+			hits[found++].pattern = order[i];
+	}
+	if (found)
+		return found;
+
+	size_t best_bytes = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (order[i] >= m->count || !m->patterns[order[i]].format)
+			continue;
+		struct compiled *c = compiled_of(m, order[i]);
+		if (!c || c->format.literal_bytes <= best_bytes)
+			continue;
+		if (!format_matches(&c->format, message) && (same || !format_matches(&c->format, line)))
+			continue;
+		best_bytes = c->format.literal_bytes;
+		memset(&hits[0], 0, sizeof(hits[0]));
+		hits[0].pattern = order[i];
+		found = 1;
+	}
+	return found;
+}

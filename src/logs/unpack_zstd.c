@@ -1,0 +1,44 @@
+#include <errno.h>
+#include <zstd.h>
+
+#include "logs/unpack.h"
+
+#define WINDOW_LOG_MAX 25 /* 32 MB */
+
+static bool is_mine(const unsigned char *head, size_t n)
+{
+	bool frame = n >= 4 && head[0] == 0x28 && head[1] == 0xb5 && head[2] == 0x2f && head[3] == 0xfd;
+	bool skippable = n >= 4 && (head[0] & 0xf0) == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18;
+	return frame || skippable;
+}
+
+static void *open_zstd(void)
+{
+	ZSTD_DCtx *z = ZSTD_createDCtx();
+	if (z)
+		ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
+	return z;
+}
+
+static int step(void *state, struct unpack_io *io)
+{
+	ZSTD_inBuffer in = {io->in, io->in_n, 0};
+	ZSTD_outBuffer out = {io->out, io->out_n, 0};
+	size_t r = ZSTD_decompressStream(state, &out, &in);
+	io->in += in.pos;
+	io->in_n -= in.pos;
+	io->out += out.pos;
+	io->out_n -= out.pos;
+	if (ZSTD_isError(r)) {
+		const char *why = ZSTD_getErrorName(r);
+		return strstr(why, "memory") ? -ENOMEM : -EBADMSG;
+	}
+	return r == 0;
+}
+
+static void close_zstd(void *state)
+{
+	ZSTD_freeDCtx(state);
+}
+
+const struct unpacker unpack_zstd = {"zstd", is_mine, open_zstd, step, close_zstd};
