@@ -165,8 +165,8 @@ static void put_symbols(const struct elf *e, struct symbols *s, struct buf *b)
 				note_backend(s, name, parse_u16(e->symtab + i * 24 + 6) != 0);
 			continue;
 		}
-		if (!is_interesting(name) || !parse_elf_symbol(e, i, &sym) || (sym.defined && sym.bind == 0))
-			continue;
+		if (!is_interesting(name) || !parse_elf_symbol(e, i, &sym) || sym.bind == 0 || (!sym.defined && sym.bind == 2))
+			continue; /* local, or weak and perhaps never there */
 		s->python |= sym.defined && strncmp(name, "PyInit_", 7) == 0;
 		s->nccl |= strncmp(name, "nccl", 4) == 0;
 		s->nccl_defined |= sym.defined && strcmp(name, "ncclGetVersion") == 0;

@@ -33,7 +33,7 @@
  *   gpu_code incomplete          a bound stopped the search, or bundles are compressed
  *   problem truncated            empty, not-elf, lfs-pointer, truncated, wrong-machine (32-bit, big-endian), damaged
  *
- * Symbols of interest begin with nccl, __nvJitLink, nvJitLink, iJIT_, cuTensorMap, cublasLt or PyInit_. `defines` and `undefined` with
+ * Weak undefined symbols are left out. Symbols of interest begin with nccl, __nvJitLink, nvJitLink, iJIT_, cuTensorMap, cublasLt or PyInit_. `defines` and `undefined` with
  * c10d::ProcessGroupX (NCCL, Gloo, MPI, UCC, XCCL) say that a mangled symbol names that class: the back end is compiled in.
  */
 #ifndef PARSE_ELF_DIGEST_H

@@ -86,32 +86,47 @@ bool parse_ldcache_entry(const struct ldcache *c, uint32_t index, struct ldcache
 	return true;
 }
 
-/* Lower is better; SIZE_MAX: this CPU cannot take it. */
-static size_t rank_of(const struct ldcache_entry *e, const char *const *levels, size_t level_count, uint64_t legacy)
+/* The machine that an entry's flags stand for; the low byte 3 is "a library of glibc". */
+static const char *machine_of(uint32_t flags)
 {
-	if (e->hwcaps.len) {
-		for (size_t i = 0; i < level_count; i++)
-			if (str_is(e->hwcaps, levels[i]))
-				return i;
-		return SIZE_MAX;
-	}
-	return e->hwcap & ~legacy ? SIZE_MAX : level_count; /* among these the first counts: ldconfig sorts the better ones before */
+	static const struct {
+		uint32_t flags;
+		const char *machine;
+	} machines[] = {
+		{0x0003, "i386"}, {0x0303, "x86_64"}, {0x0403, "s390x"}, {0x0503, "ppc64"}, {0x0803, "x32"}, {0x0903, "arm"}, {0x0a03, "aarch64"}, {0x0b03, "arm"},
+		{0x1003, "riscv64"},
+	};
+	for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+		if (machines[i].flags == flags)
+			return machines[i].machine;
+	return NULL;
 }
 
-bool parse_ldcache_find(const struct ldcache *c, const char *name, uint32_t flags, const char *const *levels, size_t level_count, uint64_t legacy, struct ldcache_entry *ret)
+static bool is_one_line(struct str s)
 {
-	size_t n = strlen(name), best = SIZE_MAX;
-	for (uint32_t i = 0; i < c->count; i++) {
-		const char *p = c->entries + (size_t)i * NEW_ENTRY;
-		uint32_t off = parse_u32(p + 4);
-		struct ldcache_entry e;
-		if (parse_u32(p) != flags || !checked_range(off, n + 1, c->all.len) || memcmp(c->all.ptr + off, name, n + 1) != 0 || !parse_ldcache_entry(c, i, &e))
+	return s.len && str_find_char(s, '\n', 0) == SIZE_MAX && str_find_char(s, '\r', 0) == SIZE_MAX;
+}
+
+int parse_ldcache_text(struct str bytes, struct buf *ret)
+{
+	struct ldcache c;
+	struct ldcache_entry e;
+	int r = parse_ldcache(bytes, &c);
+	for (uint32_t i = 0; r == 0 && i < c.count; i++) {
+		if (!parse_ldcache_entry(&c, i, &e) || !machine_of(e.flags) || !is_one_line(e.name) || str_find_char(e.name, ' ', 0) != SIZE_MAX || !is_one_line(e.path))
 			continue;
-		size_t rank = rank_of(&e, levels, level_count, legacy);
-		if (rank < best) {
-			best = rank;
-			*ret = e;
-		}
+		buf_fmt(ret, "%s ", machine_of(e.flags));
+		if (e.hwcaps.len && is_one_line(e.hwcaps))
+			buf_str(ret, e.hwcaps);
+		else if (e.hwcap)
+			buf_fmt(ret, "0x%llx", (unsigned long long)e.hwcap);
+		else
+			buf_char(ret, '-');
+		buf_char(ret, ' ');
+		buf_str(ret, e.name);
+		buf_char(ret, ' ');
+		buf_str(ret, e.path);
+		buf_char(ret, '\n');
 	}
-	return best != SIZE_MAX;
+	return r;
 }

@@ -23,16 +23,12 @@ struct ldcache_entry {
 	struct str hwcaps;  /* "x86-64-v3"; empty: none */
 };
 
-/* Flags of entries for 64-bit programs. */
-#define LDCACHE_X86_64 0x0303u
-#define LDCACHE_AARCH64 0x0a03u
-
 /* 0, or -EINVAL when this is no such file. */
 int parse_ldcache(struct str bytes, struct ldcache *ret);
 bool parse_ldcache_entry(const struct ldcache *c, uint32_t index, struct ldcache_entry *ret);
 
-/* What the loader takes for a name: the best entry with these flags. `levels` are the glibc-hwcaps names that this CPU supports, best first;
- * `legacy` the mask of legacy hwcap bits that are supported (0: plain entries only). */
-bool parse_ldcache_find(const struct ldcache *c, const char *name, uint32_t flags, const char *const *levels, size_t level_count, uint64_t legacy, struct ldcache_entry *ret);
+/* The cache as text, one line an entry in the order of the file: "x86_64 - libz.so.1 /lib/x86_64-linux-gnu/libz.so.1". The second word is a glibc-hwcaps level
+ * (x86-64-v3), the legacy hardware bits (0x4000000000000), or -. Snapshots keep this instead of the file. 0 or -EINVAL. */
+int parse_ldcache_text(struct str bytes, struct buf *ret);
 
 #endif
