@@ -109,7 +109,7 @@ struct str str_slice(struct str s, size_t from, size_t to)
 		to = s.len;
 	if (from > to)
 		from = to;
-	return str_n(s.ptr + from, to - from);
+	return str_n(s.ptr ? s.ptr + from : NULL, to - from);
 }
 
 struct str str_skip(struct str s, size_t n)

@@ -13,6 +13,7 @@ const struct collector collectors[] = {
 	{"gpu_pair", collect_gpu_pair},
 	{"device_node", collect_device_node},
 	{"purpose", collect_purpose},
+	{"python", collect_python},
 };
 const size_t collector_count = sizeof collectors / sizeof collectors[0];
 

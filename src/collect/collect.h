@@ -40,5 +40,6 @@ void collect_gpu_pair(struct collect *c);
 void collect_probe(struct collect *c); /* waits for what the probes say: late */
 void collect_device_node(struct collect *c);
 void collect_purpose(struct collect *c);
+void collect_python(struct collect *c);
 
 #endif

@@ -1,0 +1,580 @@
+#include "collect/package.h"
+
+#include <errno.h>
+
+#include "parse/dist_info.h"
+#include "parse/pep440.h"
+#include "parse/pep508.h"
+
+#define METADATA_HEAD ((size_t)16 << 10) /* the headers of nearly every distribution; the description behind them is of no use */
+#define METADATA_MAX ((size_t)1 << 20)
+#define RECORD_MAX ((size_t)16 << 20)
+#define PACKAGES_MAX 20000
+
+struct package {
+	const char *name, *canonical, *version, *location, *metadata, *installer, *url, *broken;
+	bool editable, shadowed, hidden; /* hidden: a second description of the same thing, as Debian has it */
+	const struct search_path *on;
+	enum dist_kind kind;
+	struct str *requires;
+	size_t requires_count;
+	struct pep440 parsed;
+	bool has_version; /* parsed is valid */
+};
+
+struct scan {
+	struct collect *c;
+	const struct interpreter *py;
+	struct package *all;
+	size_t count, cap;
+	size_t *bucket; /* hash of canonical names: position + 1 of the first package of that name */
+	struct host_list conda; /* conda-meta of a conda prefix */
+};
+
+/* -- names -------------------------------------------------------------------------------------------------------------- */
+
+static size_t hash_name(const char *s)
+{
+	uint64_t x = 1469598103934665603u;
+	for (; *s; s++)
+		x = (x ^ (unsigned char)*s) * 1099511628211u;
+	return (size_t)(x ^ x >> 31);
+}
+
+#define BUCKETS ((size_t)1 << 16)
+
+static struct package *find(const struct scan *s, const char *canonical)
+{
+	for (size_t k = hash_name(canonical) % BUCKETS; s->bucket[k]; k = (k + 1) % BUCKETS)
+		if (strcmp(s->all[s->bucket[k] - 1].canonical, canonical) == 0)
+			return &s->all[s->bucket[k] - 1];
+	return NULL;
+}
+
+static void remember(struct scan *s, size_t position)
+{
+	size_t k = hash_name(s->all[position].canonical) % BUCKETS;
+	while (s->bucket[k])
+		k = (k + 1) % BUCKETS;
+	s->bucket[k] = position + 1;
+}
+
+/* -- one distribution --------------------------------------------------------------------------------------------------- */
+
+/* The beginning of a metadata file, the whole of it when its headers go on. */
+static int read_metadata(struct scan *s, const char *path, struct dist_metadata *ret)
+{
+	struct str text;
+	int rc = host_read_head(s->c->host, path, METADATA_HEAD, &text);
+	if (rc < 0)
+		return rc;
+	rc = parse_dist_metadata(s->c->arena, text, ret);
+	if (text.len < METADATA_HEAD || (rc == 0 && ret->complete))
+		return rc;
+	rc = host_read_head(s->c->host, path, METADATA_MAX, &text);
+	return rc < 0 ? rc : parse_dist_metadata(s->c->arena, text, ret);
+}
+
+static bool is_conda_package(struct scan *s, const char *canonical)
+{
+	size_t n = strlen(canonical);
+	for (size_t i = 0; i < s->conda.count; i++) {
+		const char *name = s->conda.names[i];
+		if (strncmp(name, canonical, n) == 0 && name[n] == '-' && name[n + 1] >= '0' && name[n + 1] <= '9')
+			return true;
+	}
+	return false;
+}
+
+static const char *installer_of(struct scan *s, const struct package *p)
+{
+	struct str text;
+	if (p->on->kind == PATH_DIST && strncmp(p->location, "/usr/lib/", 9) == 0)
+		return "apt";
+	if (p->kind == DIST_INFO && host_linef(s->c->host, &text, "%s/INSTALLER", p->metadata) == 0 && text.len && text.len < 64)
+		return str_dup(s->c->arena, text);
+	if (is_conda_package(s, p->canonical))
+		return "conda";
+	return p->kind == EGG_INFO ? "egg" : NULL;
+}
+
+static void read_direct_url(struct scan *s, struct package *p)
+{
+	struct str text;
+	struct dist_direct_url d;
+	if (p->kind != DIST_INFO || host_readf(s->c->host, &text, "%s/direct_url.json", p->metadata) < 0)
+		return;
+	if (parse_dist_direct_url(s->c->arena, text, &d) < 0)
+		return;
+	p->editable = d.editable;
+	p->url = d.commit.len ? arena_printf(s->c->arena, "%s@%s", str_dup(s->c->arena, d.url), str_dup(s->c->arena, d.commit)) : str_dup(s->c->arena, d.url);
+}
+
+/* pip's own rule: the first of a name on the path counts. Debian describes some packages twice in one directory, which is no second copy. */
+static void place(struct scan *s, struct package p)
+{
+	if (s->count == PACKAGES_MAX)
+		return;
+	struct package *first = p.broken ? NULL : find(s, p.canonical);
+	if (first) {
+		p.shadowed = true;
+		p.hidden = strcmp(first->location, p.location) == 0 && first->version && p.version && strcmp(first->version, p.version) == 0 && first->kind != p.kind;
+	}
+	s->all = arena_grow(s->c->arena, s->all, s->count, &s->cap, sizeof *s->all);
+	s->all[s->count] = p;
+	if (!p.broken && !first)
+		remember(s, s->count);
+	s->count++;
+}
+
+static const char *broken_because(struct scan *s, int rc)
+{
+	if (rc == -ENOENT || rc == -ENOTDIR)
+		return "METADATA is missing";
+	if (rc == -EINVAL || rc == -E2BIG)
+		return "METADATA is empty or damaged";
+	return arena_printf(s->c->arena, "METADATA is unreadable: %s", strerror(-rc));
+}
+
+static void add_distribution(struct scan *s, const struct search_path *on, const char *location, const char *name, enum dist_kind kind, struct str dir_name,
+			     struct str dir_version)
+{
+	struct arena *a = s->c->arena;
+	struct package p = {.location = location, .on = on, .kind = kind, .metadata = arena_printf(a, "%s/%s", location, name)};
+	struct dist_metadata m = {0};
+	const char *egg_info = p.metadata;
+	int rc = read_metadata(s, arena_printf(a, "%s/%s", p.metadata, kind == DIST_INFO ? "METADATA" : "PKG-INFO"), &m);
+	if (kind == EGG_INFO && rc == -ENOTDIR) {
+		egg_info = NULL;
+		rc = read_metadata(s, p.metadata, &m);
+	}
+	/* An interrupted pip leaves the old copy behind as "~orch-2.1.0.dist-info". */
+	if (!parse_pep503_is_valid(dir_name))
+		p.broken = "left behind by an interrupted pip";
+	else if (rc < 0)
+		p.broken = broken_because(s, rc);
+	else if (!m.name.len || !m.version.len)
+		p.broken = "METADATA has no name or no version";
+	else if (!parse_pep503_is_valid(m.name))
+		p.broken = "METADATA has no valid name";
+	p.name = str_dup(a, p.broken && !m.name.len ? dir_name : m.name);
+	p.version = m.version.len ? str_dup(a, m.version) : dir_version.len ? str_dup(a, dir_version) : NULL;
+	p.canonical = parse_pep503_name(a, str_of(p.name));
+	p.requires = m.requires;
+	p.requires_count = m.requires_count;
+	p.has_version = p.version && parse_pep440(str_of(p.version), &p.parsed) == 0;
+	struct str text;
+	if (egg_info && kind == EGG_INFO && !p.requires_count && host_readf(s->c->host, &text, "%s/requires.txt", egg_info) == 0)
+		parse_dist_requires_txt(a, text, &p.requires, &p.requires_count);
+	p.installer = installer_of(s, &p);
+	read_direct_url(s, &p);
+	place(s, p);
+}
+
+/* -- directories -------------------------------------------------------------------------------------------------------- */
+
+static void scan_names(struct scan *s, const struct search_path *on, const char *location, const struct host_list *list)
+{
+	enum dist_kind kind;
+	struct str name, version;
+	/* Of two descriptions of one thing the newer form counts. */
+	for (int egg = 0; egg < 2; egg++)
+		for (size_t i = 0; i < list->count; i++)
+			if (parse_dist_directory(str_of(list->names[i]), &kind, &name, &version) && (kind == EGG_INFO) == egg)
+				add_distribution(s, on, location, list->names[i], kind, name, version);
+}
+
+/* Eggs are old, and still there: X.egg/EGG-INFO on the path or beside it. */
+static void scan_egg(struct scan *s, const struct search_path *on, const char *egg)
+{
+	if (!host_is_dir(s->c->host, arena_printf(s->c->arena, "%s/EGG-INFO", egg)))
+		return;
+	struct str stem = str_of(collect_path_name(egg)), name = stem, version = {0};
+	str_next_field(&stem, '-', &name);
+	str_next_field(&stem, '-', &version);
+	add_distribution(s, on, egg, "EGG-INFO", EGG_INFO, name, version);
+}
+
+static void scan_egg_link(struct scan *s, const struct search_path *on, const char *name)
+{
+	struct str text, line;
+	struct host_list list;
+	if (host_readf(s->c->host, &text, "%s/%s", on->path, name) < 0)
+		return;
+	while (str_next_line(&text, &line)) {
+		line = str_trim(line);
+		if (!line.len)
+			continue;
+		const char *target = str_dup(s->c->arena, line);
+		if (target[0] != '/')
+			target = arena_printf(s->c->arena, "%s/%s", on->path, target);
+		target = collect_path_clean(s->c->arena, target);
+		size_t before = s->count;
+		if (host_list(s->c->host, target, &list) == 0)
+			scan_names(s, on, target, &list);
+		for (size_t i = before; i < s->count; i++)
+			s->all[i].editable = true;
+		return;
+	}
+}
+
+static void scan_path(struct scan *s, const struct search_path *on)
+{
+	size_t n = strlen(on->path);
+	if (n > 4 && strcmp(on->path + n - 4, ".egg") == 0)
+		scan_egg(s, on, on->path);
+	scan_names(s, on, on->path, &on->list);
+	for (size_t i = 0; i < on->list.count; i++) {
+		struct str name = str_of(on->list.names[i]);
+		if (str_ends(name, ".egg"))
+			scan_egg(s, on, arena_printf(s->c->arena, "%s/%s", on->path, on->list.names[i]));
+		else if (str_ends(name, ".egg-link"))
+			scan_egg_link(s, on, on->list.names[i]);
+	}
+}
+
+/* -- conda -------------------------------------------------------------------------------------------------------------- */
+
+/* Conda's own packages that are no Python distributions, and matter here. */
+static bool is_conda_of_interest(struct str name)
+{
+	static const char *const names[] = {"nccl", "cudnn", "cudatoolkit", "cuda-cudart", "cuda-nvcc", "cuda-toolkit", "cuda-version", "cuda-compat", "pytorch", "pytorch-cuda",
+		"pytorch-gpu", "pytorch-cpu", "pytorch-mutex", "libtorch", "mkl", "llvm-openmp", "intel-openmp", "libgomp", "libstdcxx-ng", "libstdcxx", "libgcc-ng", "libcublas",
+		"libnvjitlink", "ucx", "openmpi", "mpich", "gxx_linux-64", "gcc_linux-64"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (str_is(name, names[i]))
+			return true;
+	return false;
+}
+
+/* "nccl-2.19.3.1-h6103f9b_1.json" → name and version. */
+static bool split_conda_name(struct str file, struct str *ret_name, struct str *ret_version)
+{
+	if (!str_ends(file, ".json"))
+		return false;
+	file.len -= strlen(".json");
+	size_t build = str_rfind_char(file, '-');
+	if (build == SIZE_MAX)
+		return false;
+	file = str_slice(file, 0, build);
+	size_t version = str_rfind_char(file, '-');
+	if (version == SIZE_MAX)
+		return false;
+	*ret_name = str_slice(file, 0, version);
+	*ret_version = str_skip(file, version + 1);
+	return ret_name->len && ret_version->len;
+}
+
+/* What conda believes to have installed: libraries, and packages that pip has replaced since. */
+static void scan_conda(struct scan *s)
+{
+	static const struct search_path on = {.path = "", .kind = PATH_CONDA};
+	struct arena *a = s->c->arena;
+	const char *dir = arena_printf(a, "%s/conda-meta", s->py->prefix);
+	for (size_t i = 0; i < s->conda.count; i++) {
+		struct str name, version;
+		if (!split_conda_name(str_of(s->conda.names[i]), &name, &version))
+			continue;
+		struct package p = {.name = str_dup(a, name), .version = str_dup(a, version), .location = s->py->prefix, .installer = "conda", .on = &on,
+			.metadata = arena_printf(a, "%s/%s", dir, s->conda.names[i])};
+		p.canonical = parse_pep503_name(a, name);
+		const struct package *twin = find(s, p.canonical);
+		if (twin ? (twin->installer && strcmp(twin->installer, "conda") == 0) || strcmp(twin->version, p.version) == 0 : !is_conda_of_interest(name))
+			continue;
+		p.has_version = parse_pep440(version, &p.parsed) == 0;
+		place(s, p);
+	}
+}
+
+/* -- facts -------------------------------------------------------------------------------------------------------------- */
+
+/* A second copy is worth a row when somebody put it there by accident: not when a venv covers its base, nor when /usr/local covers /usr. */
+static bool is_worth_a_row(const struct package *first, const struct package *p)
+{
+	if (p->hidden)
+		return false;
+	if (!p->shadowed || !first)
+		return true;
+	if (first->on->kind == PATH_DIST && p->on->kind == PATH_DIST)
+		return first->on == p->on;
+	return !(p->on->base && !first->on->base && first->on->kind == PATH_SITE);
+}
+
+static void fill_package(struct scan *s, const struct package *p)
+{
+	if (!is_worth_a_row(find(s, p->canonical), p))
+		return;
+	struct facts_row *row = facts_add(s->c->facts, TABLE_package);
+	facts_text(row, package__name, p->name, p->metadata);
+	facts_text(row, package__canonical, p->canonical, p->metadata);
+	facts_text(row, package__version, p->version, p->metadata);
+	facts_text(row, package__location, p->location, p->metadata);
+	facts_text(row, package__metadata, p->metadata, p->metadata);
+	if (p->installer)
+		facts_text(row, package__installer, p->installer, p->metadata);
+	facts_bool(row, package__editable, p->editable, p->metadata);
+	facts_bool(row, package__shadowed, p->shadowed, p->metadata);
+	if (p->broken)
+		facts_text(row, package__broken, p->broken, p->metadata);
+	else
+		facts_gap(row, package__broken, GAP_ABSENT, p->metadata, NULL);
+	if (p->url)
+		facts_text(row, package__source_url, p->url, arena_printf(s->c->arena, "%s/direct_url.json", p->metadata));
+	else
+		facts_gap(row, package__source_url, GAP_ABSENT, p->metadata, NULL);
+}
+
+static struct pep508_environment environment_of(struct collect *c, const struct interpreter *py)
+{
+	struct host_uname u = {0};
+	struct pep508_environment e = {
+		.python_version = str_of(py->minor ? py->minor : ""),
+		.python_full_version = str_of(py->version ? py->version : ""),
+		.os_name = STR("posix"),
+		.sys_platform = STR("linux"),
+		.platform_system = STR("Linux"),
+		.platform_python_implementation = STR("CPython"),
+		.implementation_name = STR("cpython"),
+		.implementation_version = str_of(py->version ? py->version : ""),
+		.platform_machine = STR("x86_64"),
+	};
+	if (host_uname(c->host, &u) == 0) {
+		e.platform_release = str_of(u.release ? u.release : "");
+		e.platform_version = str_of(u.version ? u.version : "");
+		e.platform_machine = str_of(u.machine ? u.machine : "x86_64");
+	}
+	return e;
+}
+
+struct demand {
+	const struct package *from;
+	const char *name; /* canonical */
+	const char *specifier, *text;
+};
+
+struct demands {
+	struct demand *all;
+	size_t count, cap;
+};
+
+static void gather_demands(struct scan *s, const struct pep508_environment *env, struct demands *d)
+{
+	struct arena *a = s->c->arena;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct package *p = &s->all[i];
+		if (p->shadowed || p->broken)
+			continue;
+		for (size_t k = 0; k < p->requires_count; k++) {
+			struct pep508 r;
+			bool applies;
+			if (parse_pep508(p->requires[k], &r) < 0 || parse_pep508_marker(r.marker, env, &applies) < 0 || !applies)
+				continue;
+			d->all = arena_grow(a, d->all, d->count, &d->cap, sizeof *d->all);
+			const char *specifier = r.specifier.len ? str_dup(a, r.specifier) : "";
+			const char *extras = r.extras.len ? arena_printf(a, "[%s]", str_dup(a, r.extras)) : "";
+			d->all[d->count++] = (struct demand){p, parse_pep503_name(a, r.name), specifier,
+				arena_printf(a, "%s%s%s", str_dup(a, r.name), extras, specifier)};
+		}
+	}
+}
+
+#define CHAIN_MAX 8
+
+/* Who wants the package that wants: "vllm -> outlines -> lark". The first requirer each time; a circle ends it. */
+static const char *chain_of(struct scan *s, const struct demands *d, const struct demand *last)
+{
+	const struct package *links[CHAIN_MAX] = {last->from};
+	size_t n = 1;
+	while (n < CHAIN_MAX) {
+		const struct package *above = NULL;
+		for (size_t i = 0; i < d->count && !above; i++) {
+			if (strcmp(d->all[i].name, links[n - 1]->canonical) != 0)
+				continue;
+			above = d->all[i].from;
+			for (size_t k = 0; k < n; k++)
+				if (links[k] == above)
+					above = NULL;
+		}
+		if (!above)
+			break;
+		links[n++] = above;
+	}
+	struct buf b = BUF_MAX(4096);
+	while (n > 0)
+		buf_fmt(&b, "%s -> ", links[--n]->name);
+	buf_text(&b, last->name);
+	const char *text = arena_strndup(s->c->arena, buf_view(&b).ptr, b.len);
+	buf_free(&b);
+	return text;
+}
+
+static void fill_conflict(struct scan *s, const struct demands *d, const struct demand *r, const struct package *found)
+{
+	struct facts_row *row = facts_add(s->c->facts, TABLE_requirement_conflict);
+	const char *origin = r->from->metadata;
+	facts_text(row, requirement_conflict__package, r->from->name, origin);
+	facts_text(row, requirement_conflict__package_version, r->from->version, origin);
+	facts_text(row, requirement_conflict__requires, r->text, origin);
+	facts_text(row, requirement_conflict__name, r->name, origin);
+	if (found)
+		facts_text(row, requirement_conflict__found, found->version, found->metadata);
+	else
+		facts_gap(row, requirement_conflict__found, GAP_ABSENT, s->py->prefix, "not installed");
+	facts_text(row, requirement_conflict__chain, chain_of(s, d, r), origin);
+}
+
+/* pip check's rule: what is installed must lie in the specifier, pre-releases allowed. */
+static void fill_requirements(struct scan *s)
+{
+	struct pep508_environment env = environment_of(s->c, s->py);
+	struct demands d = {0};
+	gather_demands(s, &env, &d);
+	facts_table_read(s->c->facts, TABLE_requirement);
+	facts_table_read(s->c->facts, TABLE_requirement_conflict);
+	for (size_t i = 0; i < d.count; i++) {
+		const struct demand *r = &d.all[i];
+		struct facts_row *row = facts_add(s->c->facts, TABLE_requirement);
+		facts_text(row, requirement__package, r->from->name, r->from->metadata);
+		facts_text(row, requirement__name, r->name, r->from->metadata);
+		facts_text(row, requirement__specifier, r->specifier, r->from->metadata);
+		const struct package *found = find(s, r->name);
+		bool fits = true;
+		if (found && found->has_version && parse_pep440_match(str_of(r->specifier), &found->parsed, PEP440_ALLOWED, &fits) < 0)
+			fits = true;
+		if (!found || !fits)
+			fill_conflict(s, &d, r, found);
+	}
+}
+
+/* -- integrity ---------------------------------------------------------------------------------------------------------- */
+
+#define SMALL_FILE 65536 /* below it only shared libraries are looked at, unless everything is asked for */
+#define PROBLEMS_MAX 200
+
+struct owned {
+	const char *path;
+	const struct package *owner;
+};
+
+struct owners {
+	struct owned *all;
+	size_t count, cap;
+};
+
+static bool is_checked(const struct package *p)
+{
+	return !p->shadowed && !p->broken && p->kind == DIST_INFO && p->on->kind != PATH_DIST &&
+	       (strcmp(p->canonical, "torch") == 0 || strncmp(p->canonical, "nvidia-", 7) == 0 || strcmp(p->canonical, "triton") == 0 ||
+		strcmp(p->canonical, "pytorch-triton") == 0);
+}
+
+static bool is_library(struct str path)
+{
+	return str_ends(path, ".so") || str_has(path, ".so.");
+}
+
+static bool is_wanted(const struct scan *s, const struct dist_record *r)
+{
+	if (!r->has_size || str_ends(r->path, ".pyc"))
+		return false;
+	return s->c->deep || is_library(r->path) || r->size >= SMALL_FILE || str_ends(r->path, "/version.py") || str_is(r->path, "torch/__init__.py");
+}
+
+static const char *path_of(struct scan *s, const struct package *p, const struct dist_record *r)
+{
+	const char *path = str_dup(s->c->arena, r->path);
+	return path[0] == '/' ? path : collect_path_clean(s->c->arena, arena_printf(s->c->arena, "%s/%s", p->location, path));
+}
+
+static const struct package *other_owner(const struct owners *o, const char *path, const struct package *p)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (o->all[i].owner != p && strcmp(o->all[i].path, path) == 0)
+			return o->all[i].owner;
+	return NULL;
+}
+
+static void fill_integrity(struct scan *s, const struct package *p, const char *path, const struct dist_record *r, const struct owners *o)
+{
+	struct host_stat st;
+	int rc = host_stat(s->c->host, path, &st);
+	if (rc == 0 && st.kind == HOST_FILE && st.size == r->size)
+		return;
+	if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR)
+		return;
+	struct facts_row *row = facts_add(s->c->facts, TABLE_integrity);
+	facts_text(row, integrity__path, path, p->metadata);
+	facts_text(row, integrity__package, p->name, p->metadata);
+	facts_text(row, integrity__problem, rc < 0 ? "missing" : st.size < r->size ? "truncated" : "size", path);
+	facts_text(row, integrity__expected, arena_printf(s->c->arena, "%llu", (unsigned long long)r->size), p->metadata);
+	if (rc == 0)
+		facts_text(row, integrity__found, arena_printf(s->c->arena, "%llu", (unsigned long long)st.size), path);
+	else
+		facts_gap(row, integrity__found, GAP_ABSENT, path, "not there");
+	const struct package *other = other_owner(o, path, p);
+	if (other)
+		facts_text(row, integrity__also_owned_by, other->name, other->metadata);
+	else
+		facts_gap(row, integrity__also_owned_by, GAP_ABSENT, path, NULL);
+}
+
+static int read_record(struct scan *s, const struct package *p, struct str *ret)
+{
+	const char *path = arena_printf(s->c->arena, "%s/RECORD", p->metadata);
+	int rc = host_read(s->c->host, path, RECORD_MAX, ret);
+	if (rc < 0 && rc != -ENOENT)
+		facts_table_gap_errno(s->c->facts, TABLE_integrity, rc, path);
+	return rc;
+}
+
+/* Two passes: who owns a library must be known before it is blamed on one of them. */
+static void check_integrity(struct scan *s)
+{
+	struct owners owners = {0};
+	facts_table_read(s->c->facts, TABLE_integrity);
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < s->count; i++) {
+			const struct package *p = &s->all[i];
+			struct str text;
+			struct dist_record r;
+			int rc, problems = s->c->facts->count[TABLE_integrity];
+			if (!is_checked(p) || read_record(s, p, &text) < 0)
+				continue;
+			while ((rc = parse_dist_record(s->c->arena, &text, &r))) {
+				if (rc < 0 || !is_wanted(s, &r))
+					continue;
+				const char *path = path_of(s, p, &r);
+				if (pass == 1) {
+					if (s->c->facts->count[TABLE_integrity] - problems < PROBLEMS_MAX)
+						fill_integrity(s, p, path, &r, &owners);
+				} else if (is_library(r.path)) {
+					owners.all = arena_grow(s->c->arena, owners.all, owners.count, &owners.cap, sizeof *owners.all);
+					owners.all[owners.count++] = (struct owned){path, p};
+				}
+			}
+		}
+}
+
+void collect_packages(struct collect *c, const struct interpreter *py)
+{
+	struct scan s = {.c = c, .py = py, .bucket = arena_array(c->arena, BUCKETS, sizeof(size_t))};
+	facts_table_read(c->facts, TABLE_package);
+	if (!py->minor) {
+		facts_table_gap(c->facts, TABLE_package, GAP_UNPARSABLE, py->path, "the version of this interpreter is not known");
+		return;
+	}
+	if (py->conda && !py->venv)
+		host_list(c->host, arena_printf(c->arena, "%s/conda-meta", py->prefix), &s.conda);
+	for (size_t i = 0; i < py->path_count; i++) {
+		const struct search_path *p = &py->paths[i];
+		if (p->listed && p->kind != PATH_STDLIB)
+			scan_path(&s, p);
+		else if (p->error < 0 && p->error != -ENOENT && p->error != -ENOTDIR)
+			facts_table_gap_errno(c->facts, TABLE_package, p->error, p->path);
+	}
+	scan_conda(&s);
+	for (size_t i = 0; i < s.count; i++)
+		fill_package(&s, &s.all[i]);
+	fill_requirements(&s);
+	check_integrity(&s);
+}
