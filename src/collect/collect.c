@@ -10,6 +10,8 @@ const struct collector collectors[] = {
 	{"driver", collect_driver},
 	{"gpu", collect_gpu},
 	{"accelerator", collect_accelerator},
+	{"probe_start", collect_probe_start},
+	{"probe", collect_probe},
 	{"gpu_pair", collect_gpu_pair},
 	{"device_node", collect_device_node},
 	{"purpose", collect_purpose},

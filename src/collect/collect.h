@@ -37,6 +37,7 @@ void collect_driver(struct collect *c);
 void collect_gpu(struct collect *c);
 void collect_accelerator(struct collect *c);
 void collect_gpu_pair(struct collect *c);
+void collect_probe_start(struct collect *c);
 void collect_probe(struct collect *c); /* waits for what the probes say: late */
 void collect_device_node(struct collect *c);
 void collect_purpose(struct collect *c);

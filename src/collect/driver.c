@@ -205,8 +205,7 @@ static void read_libraries(struct collect *c, struct facts_row *row)
 {
 	struct driver_library cuda, nvml;
 
-	driver_find_library(c, "libcuda.so.1", &cuda);
-	driver_find_library(c, "libnvidia-ml.so.1", &nvml);
+	driver_find_libraries(c, &cuda, &nvml);
 	if (cuda.path) {
 		facts_text(row, driver__libcuda_path, cuda.path, cuda.real);
 		facts_text(row, driver__libcuda_kind, cuda.kind, cuda.real);
@@ -349,19 +348,11 @@ bool driver_has_nvidia_device(const struct facts *f)
 	return false;
 }
 
-/* Is there anything of NVIDIA's on this host: a device, a module, a library? Without any there is no row. */
+/* Is there anything of NVIDIA's on this host, a device or a module? Without it there is no row: libraries alone lie in many an image. */
 static bool has_nvidia(struct collect *c)
 {
-	struct driver_library lib;
-
-	if (driver_has_nvidia_device(c->facts) || host_exists(c->host, PROC_VERSION) || host_exists(c->host, "/sys/module/nvidia/version") ||
-	    host_exists(c->host, "/dev/nvidiactl") || host_exists(c->host, "/dev/dxg"))
-		return true;
-	driver_find_library(c, "libcuda.so.1", &lib);
-	if (lib.path && lib.version && str_is(str_of(lib.kind), "driver"))
-		return true;
-	driver_find_library(c, "libnvidia-ml.so.1", &lib);
-	return lib.path && lib.version;
+	return driver_has_nvidia_device(c->facts) || host_exists(c->host, "/dev/nvidiactl") || host_exists(c->host, "/dev/dxg") ||
+	       host_exists(c->host, "/sys/module/nvidia/version") || host_exists(c->host, PROC_VERSION);
 }
 
 void collect_driver(struct collect *c)

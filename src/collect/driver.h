@@ -12,8 +12,8 @@ struct driver_library {
 	enum facts_gap gap;  /* without path: GAP_ABSENT, or why we do not know */
 };
 
-/* Which file would dlopen(soname) of a program load here? */
-void driver_find_library(struct collect *c, const char *soname, struct driver_library *ret);
+/* Which files would dlopen("libcuda.so.1") and dlopen("libnvidia-ml.so.1") of a program load here? */
+void driver_find_libraries(struct collect *c, struct driver_library *ret_cuda, struct driver_library *ret_nvml);
 
 /* Sets version and branch unless they are known. */
 void driver_set_version(struct facts_row *row, struct str version, const char *origin);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "collect/ldso.h"
 #include "parse/nvidia.h"
 
 static const char *kind_of(struct str real)
@@ -14,36 +15,22 @@ static const char *kind_of(struct str real)
 	return "driver";
 }
 
-static const char *const folders[] = {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64",
-                                      "/usr/lib64", "/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/lib"};
-
-static const char *find(struct collect *c, const char *soname)
+static void examine(struct collect *c, struct ldso *l, const char *soname, struct driver_library *ret)
 {
-	struct str rest = str_of(host_env(c->host, "LD_LIBRARY_PATH")), dir;
-
-	while (rest.ptr && str_next_field(&rest, ':', &dir)) {
-		const char *path = arena_printf(c->arena, "%.*s/%s", (int)dir.len, dir.ptr, soname);
-
-		if (dir.len > 0 && dir.ptr[0] == '/' && host_exists(c->host, path))
-			return path;
-	}
-	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-		const char *path = arena_printf(c->arena, "%s/%s", folders[i], soname);
-
-		if (host_exists(c->host, path))
-			return path;
-	}
-	return NULL;
-}
-
-void driver_find_library(struct collect *c, const char *soname, struct driver_library *ret)
-{
+	struct ldso_result result;
 	struct str name, version;
+	int index;
 
 	*ret = (struct driver_library){.gap = GAP_ABSENT};
-	ret->path = find(c, soname);
-	if (!ret->path)
+	collect_ldso_open(l, soname, 0);
+	index = collect_ldso_find(l, soname);
+	result = collect_ldso_result(l);
+	if (index <= 0) {
+		if (result.uncertain)
+			ret->gap = GAP_NOT_RECORDED;
 		return;
+	}
+	ret->path = result.objects[index].path;
 	if (host_realpath(c->host, ret->path, &ret->real) < 0)
 		ret->real = ret->path;
 	name = str_of(ret->real);
@@ -53,4 +40,15 @@ void driver_find_library(struct collect *c, const char *soname, struct driver_li
 		ret->kind = kind_of(str_of(ret->path));
 	if (parse_nvidia_library_version(str_skip(name, str_rfind_char(name, '/') + 1), &version) == 0)
 		ret->version = str_dup(c->arena, version);
+}
+
+void driver_find_libraries(struct collect *c, struct driver_library *ret_cuda, struct driver_library *ret_nvml)
+{
+	struct ldso *l = collect_ldso_new(c->arena, c->host);
+	struct host_uname u = {.machine = "x86_64"};
+
+	host_uname(c->host, &u);
+	collect_ldso_bare(l, u.machine);
+	examine(c, l, "libcuda.so.1", ret_cuda);
+	examine(c, l, "libnvidia-ml.so.1", ret_nvml);
 }

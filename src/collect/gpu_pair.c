@@ -1,7 +1,8 @@
 /* How the GPUs of this host reach each other, from the bridges above them. NVLink and the driver's word on peer-to-peer come from the probe. */
 #include "collect/collect.h"
 
-#include "parse/kfd.h"
+#include "collect/probe.h"
+#include "parse/pciconf.h"
 
 #define GPUS_MAX 64
 #define PARTS_MAX 40
@@ -110,6 +111,111 @@ static void add_pair(struct collect *c, const struct place *a, const struct plac
 	set_acs(c, row, a, b);
 }
 
+/* -- what NVML and ROCm say ------------------------------------------------------------------------------------------------ */
+
+static bool is_up_to(const struct json *link, struct str address, bool *ret_to_switch)
+{
+	struct str to = str_n("", 0), kind = str_n("", 0);
+	bool up = false;
+
+	parse_json_bool(parse_json_get(link, "up"), &up);
+	parse_json_text(parse_json_get(link, "to"), &to);
+	parse_json_text(parse_json_get(link, "kind"), &kind);
+	*ret_to_switch = up && str_is(kind, "switch");
+	return up && str_eq(to, address);
+}
+
+static const struct json *gpu_with_index(const struct json *gpus, int64_t index)
+{
+	int64_t i;
+
+	for (const struct json *g = parse_json_first(gpus); g; g = g->next)
+		if (parse_json_int(parse_json_get(g, "index"), &i) && i == index)
+			return g;
+	return NULL;
+}
+
+/* Links from one to the other, or through switches: then as many as the weaker of both has. */
+static int64_t links_between(const struct json *a, const struct json *b)
+{
+	int64_t direct = 0, switched[2] = {0, 0};
+	const struct json *ends[2] = {a, b};
+	struct str address = str_n("", 0);
+	bool to_switch;
+
+	parse_json_text(parse_json_get(b, "pci"), &address);
+	for (int e = 0; e < 2; e++)
+		for (const struct json *l = parse_json_first(parse_json_get(ends[e], "nvlinks")); l; l = l->next) {
+			bool to_other = is_up_to(l, address, &to_switch);
+
+			direct += e == 0 && address.len > 0 && to_other;
+			switched[e] += to_switch;
+		}
+	return direct ? direct : switched[0] < switched[1] ? switched[0] : switched[1];
+}
+
+static struct facts_row *pair_row(struct collect *c, int64_t a, int64_t b)
+{
+	return facts_find(c->facts, gpu_pair__pair, arena_printf(c->arena, "%d-%d", (int)(a < b ? a : b), (int)(a < b ? b : a)));
+}
+
+static void merge_nvml_pairs(struct collect *c)
+{
+	struct probe_answer answer;
+	const struct json *gpus;
+
+	if (!facts_find(c->facts, driver__vendor, "nvidia"))
+		return;
+	probe_ask(c, "nvml", &answer);
+	gpus = parse_json_get(answer.answer, "gpus");
+	for (const struct json *p = parse_json_first(parse_json_get(answer.answer, "pairs")); p; p = p->next) {
+		const struct json *ga, *gb;
+		struct facts_row *row;
+		struct str text;
+		int64_t a, b, links = 0;
+		bool nvlink = false;
+
+		if (!parse_json_int(parse_json_get(p, "a"), &a) || !parse_json_int(parse_json_get(p, "b"), &b) || a < 0 || b < 0 || a >= GPUS_MAX || b >= GPUS_MAX)
+			continue;
+		row = pair_row(c, a, b);
+		if (!row)
+			continue;
+		ga = gpu_with_index(gpus, a);
+		gb = gpu_with_index(gpus, b);
+		if (parse_json_get(ga, "nvlinks") && parse_json_get(gb, "nvlinks")) {
+			links = links_between(ga, gb);
+			facts_int(row, gpu_pair__nvlinks, links, "probe nvml");
+		}
+		parse_json_bool(parse_json_get(p, "nvlink"), &nvlink);
+		if (links > 0 || nvlink)
+			facts_text(row, gpu_pair__path, "NVL", "probe nvml");
+		else if (parse_json_text(parse_json_get(p, "path"), &text) && !facts_get_text(row, gpu_pair__path))
+			facts_str(row, gpu_pair__path, text, "probe nvml");
+		if (parse_json_text(parse_json_get(p, "p2p"), &text))
+			facts_str(row, gpu_pair__p2p, text, "probe nvml");
+	}
+}
+
+static void merge_rocm_pairs(struct collect *c)
+{
+	struct probe_answer answer;
+
+	if (!facts_find(c->facts, gpu__vendor, "amd"))
+		return;
+	probe_ask(c, "rocm", &answer);
+	for (const struct json *p = parse_json_first(parse_json_get(answer.answer, "pairs")); p; p = p->next) {
+		struct facts_row *row;
+		struct str link;
+		int64_t a, b;
+
+		if (!parse_json_int(parse_json_get(p, "a"), &a) || !parse_json_int(parse_json_get(p, "b"), &b) || a < 0 || b < 0 || a >= GPUS_MAX || b >= GPUS_MAX)
+			continue;
+		row = pair_row(c, a, b);
+		if (row && parse_json_text(parse_json_get(p, "link"), &link) && str_is(link, "XGMI"))
+			facts_text(row, gpu_pair__path, "XGMI", "probe rocm");
+	}
+}
+
 void collect_gpu_pair(struct collect *c)
 {
 	struct place *places = arena_array(c->arena, GPUS_MAX, sizeof *places);
@@ -126,4 +232,6 @@ void collect_gpu_pair(struct collect *c)
 		for (size_t k = i + 1; k < count; k++)
 			if (str_is(str_of(facts_get_text(places[i].gpu, gpu__vendor)), facts_get_text(places[k].gpu, gpu__vendor)))
 				add_pair(c, &places[i], &places[k]);
+	merge_nvml_pairs(c);
+	merge_rocm_pairs(c);
 }

@@ -748,6 +748,22 @@ int collect_ldso_program(struct ldso *l, const char *path)
 	return 0;
 }
 
+void collect_ldso_bare(struct ldso *l, const char *machine)
+{
+	struct elf_digest none = {.machine = machine};
+	struct host_stat st = {0};
+	const char *list = host_env(l->host, "LD_PRELOAD");
+
+	if (l->prepared)
+		return;
+	l->machine = machine;
+	add_object(l, "", "/", "program", -1, &none, &st);
+	prepare(l, loader_path(l, &none), false);
+	if (list)
+		preload(l, list, " :");
+	close_over(l, 0);
+}
+
 int collect_ldso_open(struct ldso *l, const char *name, int loader)
 {
 	if (!l->prepared || loader < 0 || (size_t)loader >= l->count)

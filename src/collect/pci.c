@@ -88,7 +88,7 @@ static void add_int(struct collect *c, struct facts_row *row, enum facts_column 
 	int64_t v;
 	int rc = host_intf(c->host, &v, "%s", path);
 
-	if (rc == 0 && v > 0 && v < 255) /* 255: the kernel could not read it */
+	if (rc == 0 && v > 0 && v <= 32) /* 63 or 255: the device does not answer */
 		facts_int(row, column, v, path);
 	else
 		facts_gap(row, column, rc == 0 ? GAP_UNSUPPORTED : facts_gap_from_errno(rc), path, NULL);
