@@ -185,7 +185,7 @@ static void put_symbols(const struct elf *e, struct symbols *s, struct buf *b)
 
 /* -- making: constants --------------------------------------------------------------------------------------------------------- */
 
-/* Read-only data: .rodata, or without section headers the first segment that holds no code and no writable data. */
+/* Read-only data: .rodata, or without section headers the largest segment that is not writable (older linkers put it beside the code). */
 static struct str read_only_data(const struct elf *e)
 {
 	struct str data = str_n("", 0);
@@ -198,7 +198,7 @@ static struct str read_only_data(const struct elf *e)
 	for (size_t i = 0; i < e->segment_count && !e->section_count; i++) {
 		const struct elf_segment *p = &e->segments[i];
 		struct str more;
-		if (p->type == 1 && !(p->flags & 3) && p->file_size > data.len && parse_elf_bytes(e, p->offset, p->file_size, RODATA_MAX, &more) == 0)
+		if (p->type == 1 && !(p->flags & 2) && p->file_size > data.len && parse_elf_bytes(e, p->offset, p->file_size, RODATA_MAX, &more) == 0)
 			data = more;
 	}
 	return data;

@@ -345,8 +345,8 @@ static int walk_stripped(struct walk *w, const struct elf *e)
 	for (size_t i = 0; i < e->segment_count; i++) {
 		const struct elf_segment *s = &e->segments[i];
 		uint64_t end, found = 0;
-		if (s->type != 1 || (s->flags & 1) || !checked_add(s->offset, s->file_size, &end))
-			continue; /* not code */
+		if (s->type != 1 || (s->flags & 2) || !checked_add(s->offset, s->file_size, &end))
+			continue; /* older linkers put read-only data and code into one segment */
 		int r = walk_range(w, s->offset, end, GAP_MAX, &found);
 		if (r < 0)
 			return r;
