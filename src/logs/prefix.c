@@ -476,6 +476,22 @@ static bool has_alpha(struct str s)
 	return false;
 }
 
+/* Programs and libraries speak in the same form: "python3: can't open file", "libfoo.so.1: cannot open". */
+static bool is_speaker(struct str s)
+{
+	static const char *const starts[] = {"python", "pip", "gcc", "g++", "nvcc", "cc1", "lib", "x86_64", "aarch64", "cuda", "torch", "conda", "sm_",
+		"compute_", "eth", "en", "ib", "mlx5", "docker", "lo", "bond", "veth", "br-", "wl", "GPU", "CUDA", "cu1", "line", "GLIBC", "sha256", "utf", "nccl", "ld", "bash",
+		"hsn", "nvidia", "ptxas", "clang", "gfx"};
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (str_starts(s, starts[i]))
+			return true;
+	static const char *const ends[] = {".py", ".so", ".sh", ".cu", ".cpp", ".c", ".h", ".txt", ".whl", ".gz", "Error", "Exception", "Warning"};
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (str_ends(s, ends[i]))
+			return true;
+	return str_has(s, ".so.") || str_has(s, "..");
+}
+
 /* "worker-0", "node02:rank12", "node02:agent", "pod/name/container": whose line it is. */
 static bool launcher_text(struct cursor *c, struct str s)
 {
@@ -493,6 +509,8 @@ static bool launcher_text(struct cursor *c, struct str s)
 		return false;
 	if (who.len && !all_host_chars(who))
 		return false;
+	if (is_speaker(host))
+		return false; /* [pip3] */
 	if (who.len && (is_digit(who.ptr[0]) || str_find_char(host, '.', 0) != SIZE_MAX))
 		return false; /* a file and a line */
 	if (who.len && rank_text(who, &r))
@@ -793,22 +811,6 @@ static bool take_gutter(struct cursor *c)
 	return true;
 }
 
-/* Programs and libraries speak in the same form: "python3: can't open file", "libfoo.so.1: cannot open". */
-static bool is_speaker(struct str s)
-{
-	static const char *const starts[] = {"python", "pip", "gcc", "g++", "nvcc", "cc1", "lib", "x86_64", "aarch64", "cuda", "torch", "conda", "sm_",
-		"compute_", "eth", "en", "ib", "mlx5", "docker", "lo", "bond", "veth", "br-", "wl", "GPU", "CUDA", "cu1", "line", "GLIBC", "sha256", "utf", "nccl", "ld", "bash",
-		"hsn", "nvidia", "ptxas", "clang", "gfx"};
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-		if (str_starts(s, starts[i]))
-			return true;
-	static const char *const ends[] = {".py", ".so", ".sh", ".cu", ".cpp", ".c", ".h", ".txt", ".whl", ".gz", "Error", "Exception", "Warning"};
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (str_ends(s, ends[i]))
-			return true;
-	return str_has(s, ".so.") || str_has(s, "..");
-}
-
 /* Does a logger's prefix stand here? Then the word before it was a host. */
 static bool strong_prefix(struct cursor *c, const char *p)
 {
@@ -955,15 +957,20 @@ void prefix_parse(struct str line, struct prefix_names *names, struct prefix *re
 	memset(ret, 0, sizeof(*ret));
 	ret->rank = ret->local_rank = ret->number = ret->group_rank = ret->pid = ret->tid = ret->device = PREFIX_UNSET;
 	ret->time = NAN;
+	const char *body = c.p;
 	for (int i = 0; i < ROUNDS_MAX; i++) {
 		const char *start = spaces(c.p, c.end), *before = c.p;
+		uint64_t stream = c.stream;
 		c.p = start;
 		if (!take_any(&c)) {
 			if (i == 0)
 				c.p = before; /* an indented line without a prefix keeps its indentation */
 			break;
 		}
+		if (c.stream != stream || (!c.inner && c.out->level == 0 && isnan(c.out->time)))
+			body = c.p;
 	}
+	ret->body = str_n(body, (size_t)(c.end - body));
 	read_ascend(&c);
 	ret->stream = c.stream;
 	ret->message = str_n(c.p, (size_t)(c.end - c.p));

@@ -16,6 +16,7 @@ enum prefix_source { PREFIX_NONE, PREFIX_NCCL, PREFIX_GLOG, PREFIX_PYTHON, PREFI
 
 struct prefix {
 	struct str message;      /* what is left */
+	struct str body;         /* the line without line number, quote mark and launcher's prefix; a logger's prefix is still there */
 	uint64_t stream;         /* of the launcher's part in front: lines of one stream have the same; 0 none */
 	int64_t rank;            /* global: [rank3]:, (VllmWorker rank=3), RankID:3, mpirun's [1,3] */
 	int64_t local_rank;      /* [default3]: */

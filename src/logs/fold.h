@@ -1,0 +1,22 @@
+/* Events, folded: the same pattern, of the same rank, with the same captures is one event with a count. Bounded for each pattern by its class. */
+#ifndef LOGS_FOLD_H
+#define LOGS_FOLD_H
+
+#include "logs/logs.h"
+
+struct fold {
+	struct arena *arena;
+	const struct logs_matcher *matcher;
+	struct logs_event **slot;
+	size_t slot_count;
+	struct logs_event **event;
+	size_t count, cap;
+	uint32_t *kept; /* by pattern */
+};
+
+void fold_init(struct fold *f, struct arena *a, const struct logs_matcher *m);
+void fold_free(struct fold *f); /* the tables; events belong to the arena */
+/* Takes a copy of e and of its texts. False: beyond the bound, only counted by the caller. */
+bool fold_add(struct fold *f, const struct logs_event *e);
+
+#endif
