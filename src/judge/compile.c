@@ -37,6 +37,8 @@ int compile_create_tables(struct store *s)
 		"CREATE TABLE fix(cause TEXT, ord INTEGER, id TEXT, kind TEXT, cond TEXT, text TEXT, text_zh TEXT, cost TEXT, cost_zh TEXT, commands TEXT, needs TEXT, undo TEXT, PRIMARY KEY(cause, ord)) WITHOUT ROWID;"
 		"CREATE TABLE rule(id TEXT PRIMARY KEY, ord INTEGER, cause TEXT, tbl TEXT, level TEXT, certainty TEXT, mode TEXT, essential INTEGER, sql TEXT, names TEXT, says TEXT, says_zh TEXT, reads TEXT) WITHOUT ROWID;"
 		"CREATE TABLE pattern(id TEXT PRIMARY KEY, ord INTEGER, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, says TEXT, says_zh TEXT, hit TEXT, miss TEXT) WITHOUT ROWID;"
+		"CREATE TABLE map(ord INTEGER PRIMARY KEY, id TEXT, stage TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT);"
+		"CREATE TABLE plan(id TEXT PRIMARY KEY, sql TEXT) WITHOUT ROWID;"
 		"CREATE TABLE derive(ord INTEGER PRIMARY KEY, id TEXT, tbl TEXT, col TEXT, sql TEXT);",
 		NULL);
 }
@@ -338,6 +340,34 @@ static void compile_derive(struct compile *c, const struct yaml *entry)
 	}
 }
 
+/* -- the map, and computed values of commands ------------------------------------------------------------------------------ */
+
+static void compile_map(struct compile *c, const struct yaml *entry)
+{
+	static const char *const keys[] = {"id", "stage", "when", "let", "says", NULL};
+	check_keys(c, entry, keys);
+	const char *id = required(c, entry, "id"), *when = yaml_text(entry, "when"), *says = required(c, entry, "says");
+	const char *stage = choice(c, entry, "stage", NULL, compile_stages), *zh = chinese(c, overlay(c, id), "says", says);
+	struct buf select = BUF_MAX(65536), names = BUF_MAX(65536);
+	buf_fmt(&select, "SELECT (%s)", when ? when : "1");
+	add_placeholders(c, entry, "", says, &select, &names);
+	add_placeholders(c, entry, "", zh, &select, &names);
+	const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, stage, select.ptr, buf_view(&names).ptr, says, zh};
+	if (check_sql(c, entry->line, select.ptr))
+		insert(c, entry->line, "INSERT OR REPLACE INTO map VALUES(?,?,?,?,?,?,?)", values, 7);
+	buf_free(&select);
+	buf_free(&names);
+}
+
+static void compile_plan(struct compile *c, const struct yaml *entry)
+{
+	static const char *const keys[] = {"id", "sql", "note", NULL};
+	check_keys(c, entry, keys);
+	const char *values[] = {required(c, entry, "id"), required(c, entry, "sql")};
+	if (check_sql(c, entry->line, values[1]))
+		insert(c, entry->line, "INSERT OR REPLACE INTO plan VALUES(?,?)", values, 2);
+}
+
 /* -- tables ------------------------------------------------------------------------------------------------------------- */
 
 static bool is_word(struct str s)
@@ -492,8 +522,8 @@ static void each_file(struct compile *c, const char *folder, const char *suffix,
 			compile_file(c, arena_printf(c->arena, "%s/%s", folder, list.names[i]), entry);
 }
 
-/* derive*.yaml beside the folders. */
-static void each_derivation(struct compile *c)
+/* Files beside the folders, by the beginning of their names. */
+static void each_beside(struct compile *c, const char *prefix, compile_entry *entry)
 {
 	struct host_list list;
 	if (host_list(c->host, c->dir, &list) < 0) {
@@ -501,8 +531,8 @@ static void each_derivation(struct compile *c)
 		return;
 	}
 	for (size_t i = 0; i < list.count; i++)
-		if (str_starts(str_of(list.names[i]), "derive") && str_ends(str_of(list.names[i]), ".yaml"))
-			compile_file(c, list.names[i], compile_derive);
+		if (str_starts(str_of(list.names[i]), prefix) && str_ends(str_of(list.names[i]), ".yaml"))
+			compile_file(c, list.names[i], entry);
 }
 
 static void each_table(struct compile *c, const char *folder, bool messages)
@@ -553,7 +583,7 @@ static int next_order(struct store *s)
 {
 	struct store_query *q;
 	int n = 0;
-	if (store_prepare(s, "SELECT coalesce(max(o), -1) + 1 FROM (SELECT max(ord) AS o FROM derive UNION ALL SELECT max(ord) FROM rule UNION ALL SELECT max(ord) FROM pattern WHERE ord < 1000000)", &q, NULL) < 0)
+	if (store_prepare(s, "SELECT coalesce(max(o), -1) + 1 FROM (SELECT max(ord) AS o FROM derive UNION ALL SELECT max(ord) FROM rule UNION ALL SELECT max(ord) FROM map UNION ALL SELECT max(ord) FROM pattern WHERE ord < 1000000)", &q, NULL) < 0)
 		return 0;
 	if (store_step(q) > 0)
 		n = (int)store_int(q, 0);
@@ -568,7 +598,9 @@ void compile_folder(struct arena *a, struct host *h, const char *dir, struct sto
 	store_exec(s, "BEGIN", NULL);
 	each_table(&c, "tables", false);
 	each_file(&c, "causes", ".yaml", compile_cause);
-	each_derivation(&c);
+	each_beside(&c, "derive", compile_derive);
+	each_beside(&c, "map", compile_map);
+	each_beside(&c, "plan", compile_plan);
 	each_file(&c, "rules", ".yaml", compile_rule);
 	each_file(&c, "patterns", ".yaml", compile_pattern);
 	each_table(&c, "messages", true);

@@ -1,0 +1,348 @@
+/* From candidates to the root: this is the heart. The rules, in the order they are applied:
+ *
+ *   merge     candidates of one cause become one finding: the strongest certainty, all evidence, all ranks.
+ *   doubt     one symptom, several causes: when one of them is likely or certain, the merely possible ones go.
+ *   ground    on a machine, what stands on a missing ground is not reached: no PyTorch with CUDA, no companions to judge.
+ *   fold      a finding that another one explains (declared in the cause) lies folded under it.
+ *   order     fail before warn before info; certain before likely before possible; what a log shows before what facts alone suggest;
+ *             in logs the earliest evidence; among facts the earlier stage of the map, because the later ones stand on it.
+ */
+#include "judge/evaluate.h"
+
+/* Stages that cannot be judged when the ground has failed. */
+static const struct {
+	const char *stage, *ground;
+} grounds[] = {{"gpu", "driver"}, {"p2p", "driver"}, {"companion", "torch"}, {"library", "torch"}};
+
+/* -- what a cause explains ---------------------------------------------------------------------------------------------- */
+
+static const char *explains_of(struct judge *j, const char *cause)
+{
+	struct store_query *q;
+	const char *text = NULL;
+	if (store_prepare(j->store, "SELECT explains FROM cause WHERE id=?", &q, NULL) < 0)
+		return NULL;
+	store_bind_text(q, 1, cause);
+	if (store_step(q) > 0 && store_text(q, 0))
+		text = arena_strdup(j->arena, store_text(q, 0));
+	store_finish(q);
+	return text;
+}
+
+static bool has_line(const char *lines, const char *wanted)
+{
+	struct str rest = lines ? str_of(lines) : str_n("", 0), line;
+	while (wanted && str_next_line(&rest, &line))
+		if (str_is(line, wanted))
+			return true;
+	return false;
+}
+
+/* -- merge -------------------------------------------------------------------------------------------------------------- */
+
+/* Is a's log line the earlier one? By clock where both have one, else by reading order. */
+static bool earlier(const struct finding *a, const struct finding *b)
+{
+	if (a->time >= 0 && b->time >= 0 && a->time != b->time)
+		return a->time < b->time;
+	return a->first_seq < b->first_seq;
+}
+
+static void add_rank(struct judge *j, struct finding *f, int64_t rank)
+{
+	if (rank < 0)
+		return;
+	for (size_t i = 0; i < f->rank_count; i++)
+		if (f->ranks[i] == rank)
+			return;
+	int64_t *fresh = arena_array(j->arena, f->rank_count + 1, sizeof *fresh);
+	if (f->rank_count)
+		memcpy(fresh, f->ranks, f->rank_count * sizeof *fresh);
+	fresh[f->rank_count++] = rank;
+	f->ranks = fresh;
+}
+
+static bool same_evidence(const struct evidence *a, const struct evidence *b)
+{
+	if (a->fact || b->fact)
+		return a->fact && b->fact && a->value == b->value;
+	return a->line == b->line && a->text && b->text && strcmp(a->text, b->text) == 0;
+}
+
+static void join_evidence(struct finding *into, struct evidence *more)
+{
+	int n = 0;
+	struct evidence **tail = &into->evidence;
+	for (; *tail; tail = &(*tail)->next)
+		n++;
+	while (more && n < 12) {
+		struct evidence *next = more->next;
+		bool known = false;
+		for (struct evidence *e = into->evidence; e; e = e->next)
+			known |= same_evidence(e, more);
+		if (!known) {
+			more->next = NULL;
+			*tail = more;
+			tail = &more->next;
+			n++;
+		}
+		more = next;
+	}
+}
+
+/* Which of two candidates of one cause speaks: the more certain, then the one that the log shows, then the one whose rule says something. */
+static bool speaks_before(const struct finding *a, const struct finding *b)
+{
+	if (a->status != b->status)
+		return a->status < b->status;
+	if (a->certainty != b->certainty)
+		return a->certainty < b->certainty;
+	bool log_a = a->first_seq >= 0, log_b = b->first_seq >= 0;
+	if (log_a != log_b)
+		return log_a;
+	if (!a->says != !b->says)
+		return a->says != NULL;
+	return log_a && earlier(a, b);
+}
+
+static struct finding *merge(struct judge *j, struct finding *list)
+{
+	struct finding *merged = NULL, **tail = &merged;
+	for (struct finding *f = list, *next; f; f = next) {
+		next = f->next;
+		f->next = NULL;
+		struct finding **place = &merged;
+		while (*place && strcmp((*place)->cause, f->cause) != 0)
+			place = &(*place)->next;
+		add_rank(j, f, f->rank);
+		if (!*place) {
+			*tail = f;
+			tail = &f->next;
+			continue;
+		}
+		struct finding *old = *place, *lead = speaks_before(f, old) ? f : old, *other = lead == f ? old : f;
+		lead->rows = old->rows + 1;
+		if (other->first_seq >= 0 && lead->first_seq >= 0 && earlier(other, lead)) {
+			lead->first_seq = other->first_seq;
+			if (other->time >= 0)
+				lead->time = other->time;
+			if (other->rank >= 0)
+				lead->rank = other->rank;
+		}
+		if (lead->rank < 0)
+			lead->rank = other->rank;
+		if (!lead->node)
+			lead->node = other->node;
+		if (!lead->says)
+			lead->says = other->says;
+		for (size_t i = 0; i < other->rank_count; i++)
+			add_rank(j, lead, other->ranks[i]);
+		join_evidence(lead, other->evidence);
+		if (lead == f) {
+			f->next = old->next;
+			*place = f;
+			if (tail == &old->next)
+				tail = &f->next;
+		}
+	}
+	return merged;
+}
+
+/* -- doubt, ground, fold ------------------------------------------------------------------------------------------------ */
+
+static void remove_finding(struct finding **list, struct finding *f)
+{
+	while (*list && *list != f)
+		list = &(*list)->next;
+	if (*list)
+		*list = f->next;
+	f->next = NULL;
+}
+
+/* A possible cause whose symptom has a better one, or that stands beside an established fault, is no finding. */
+static void drop_doubts(struct finding **list)
+{
+	for (struct finding *f = *list, *next; f; f = next) {
+		next = f->next;
+		if (f->certainty != POSSIBLE || f->status != STATUS_FAIL)
+			continue;
+		for (struct finding *g = *list; g; g = g->next) {
+			bool better = g != f && g->status == STATUS_FAIL && g->certainty < POSSIBLE;
+			if (better && g->symptom && f->symptom && strcmp(g->symptom, f->symptom) == 0) {
+				remove_finding(list, f);
+				break;
+			}
+		}
+	}
+}
+
+static void apply_grounds(struct judge *j, struct finding **list, struct judgement *ret)
+{
+	bool failed[STAGE_COUNT] = {false};
+	for (struct finding *f = *list; f; f = f->next)
+		failed[f->stage] |= f->status == STATUS_FAIL;
+	for (size_t i = 0; i < sizeof grounds / sizeof grounds[0]; i++) {
+		int stage = stage_by_name(grounds[i].stage, strlen(grounds[i].stage)), ground = stage_by_name(grounds[i].ground, strlen(grounds[i].ground));
+		if (!failed[ground] || j->mode != JUDGE_CHECK)
+			continue;
+		ret->stage[stage] = STAGE_NOT_REACHED;
+		ret->stage_stands_on[stage] = ground;
+		for (struct finding *f = *list, *next; f; f = next) {
+			next = f->next;
+			if (f->stage == stage)
+				remove_finding(list, f);
+		}
+	}
+}
+
+static void fold(struct judge *j, struct finding **list)
+{
+	for (struct finding *f = *list; f; f = f->next) {
+		if (f->status != STATUS_FAIL || f->certainty == POSSIBLE)
+			continue;
+		const char *explains = explains_of(j, f->cause);
+		for (struct finding *g = *list, *next; g; g = next) {
+			next = g->next;
+			if (g == f || g->status == STATUS_INFO || g->certainty < f->certainty || !has_line(explains, g->cause))
+				continue;
+			/* What is folded may explain f as well: then the certain or the earlier one stays. */
+			if (g->certainty == f->certainty && has_line(explains_of(j, g->cause), f->cause) && g->first_seq >= 0 && f->first_seq >= 0 && earlier(g, f))
+				continue;
+			remove_finding(list, g);
+			struct finding **tail = &f->folded;
+			while (*tail)
+				tail = &(*tail)->next;
+			*tail = g;
+		}
+	}
+}
+
+/* -- order -------------------------------------------------------------------------------------------------------------- */
+
+static bool before(const struct finding *a, const struct finding *b)
+{
+	static const int weight[] = {[STATUS_FAIL] = 0, [STATUS_UNKNOWN] = 1, [STATUS_WARN] = 2, [STATUS_INFO] = 3};
+	if (weight[a->status] != weight[b->status])
+		return weight[a->status] < weight[b->status];
+	if (a->certainty != b->certainty)
+		return a->certainty < b->certainty;
+	bool log_a = a->first_seq >= 0, log_b = b->first_seq >= 0;
+	if (log_a != log_b)
+		return log_a;
+	if (log_a && a->first_seq != b->first_seq)
+		return earlier(a, b);
+	return a->stage < b->stage;
+}
+
+static void sort(struct finding **list)
+{
+	struct finding *sorted = NULL;
+	for (struct finding *f = *list, *next; f; f = next) {
+		next = f->next;
+		struct finding **place = &sorted;
+		while (*place && !before(f, *place))
+			place = &(*place)->next;
+		f->next = *place;
+		*place = f;
+	}
+	*list = sorted;
+}
+
+/* -- what goes away with a cause ------------------------------------------------------------------------------------------ */
+
+static void count_explained(struct judge *j, struct finding *f)
+{
+	const char *explains = explains_of(j, f->cause);
+	struct explained **tail = &f->explains;
+	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
+		const char *symptom = facts_get_text(event, event__symptom), *class = facts_get_text(event, event__class), *cause = facts_get_text(event, event__cause);
+		int64_t count = 1, line = 0;
+		if (!symptom || !class || strcmp(class, "noise") == 0)
+			continue;
+		bool own = cause && strcmp(cause, f->cause) == 0 && strcmp(class, "evidence") == 0;
+		if (own || !(has_line(explains, symptom) || (cause && has_line(explains, cause)) || strcmp(class, "consequence") == 0))
+			continue;
+		facts_get_int(event, event__count, &count);
+		facts_get_int(event, event__line, &line);
+		struct explained *e = f->explains;
+		while (e && strcmp(e->symptom, symptom) != 0)
+			e = e->next;
+		if (e) {
+			e->count += count;
+			continue;
+		}
+		e = arena_alloc(j->arena, sizeof *e);
+		*e = (struct explained){symptom, count, line, facts_get_text(event, event__file), NULL};
+		*tail = e;
+		tail = &e->next;
+	}
+}
+
+/* -- verdict ------------------------------------------------------------------------------------------------------------ */
+
+static bool failure_seen(const struct judge *j)
+{
+	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
+		const char *class = facts_get_text(event, event__class);
+		if (class && (strcmp(class, "evidence") == 0 || strcmp(class, "consequence") == 0))
+			return true;
+	}
+	return false;
+}
+
+static void stages(struct judgement *ret, const struct stage_seen *seen)
+{
+	for (int i = 0; i < STAGE_COUNT; i++)
+		if (ret->stage[i] != STAGE_NOT_REACHED)
+			ret->stage[i] = seen[i].unknown_essential ? STAGE_UNKNOWN : seen[i].fine ? STAGE_FINE : STAGE_SILENT;
+	for (struct finding *f = ret->findings; f; f = f->next) {
+		enum stage_state *s = &ret->stage[f->stage];
+		if (f->status == STATUS_FAIL)
+			*s = STAGE_FAIL;
+		else if (f->status == STATUS_UNKNOWN && *s != STAGE_FAIL)
+			*s = STAGE_UNKNOWN;
+		else if (f->status == STATUS_WARN && *s != STAGE_FAIL && *s != STAGE_UNKNOWN)
+			*s = STAGE_WARN;
+	}
+}
+
+static void decide(struct judge *j, struct judgement *ret, const struct stage_seen *seen)
+{
+	bool established = false, unknown = false;
+	for (struct finding *f = ret->findings; f; f = f->next) {
+		ret->fails += f->status == STATUS_FAIL;
+		ret->warns += f->status == STATUS_WARN;
+		ret->infos += f->status == STATUS_INFO;
+		ret->unknowns += f->status == STATUS_UNKNOWN;
+		established |= f->status == STATUS_FAIL && f->certainty != POSSIBLE;
+	}
+	for (int i = 0; i < STAGE_COUNT; i++)
+		unknown |= seen[i].unknown_essential && ret->stage[i] == STAGE_UNKNOWN;
+	if (j->mode == JUDGE_CHECK) {
+		ret->verdict = ret->fails ? VERDICT_NOT_READY : unknown ? VERDICT_UNKNOWN : VERDICT_READY;
+		return;
+	}
+	ret->failure_seen = failure_seen(j);
+	ret->verdict = established ? VERDICT_FAILED : ret->fails || ret->failure_seen ? VERDICT_UNKNOWN : VERDICT_CLEAN;
+}
+
+void causes_order(struct judge *j, struct candidates *c, const struct stage_seen *seen, struct judgement *ret)
+{
+	struct finding *list = merge(j, c->first);
+	drop_doubts(&list);
+	apply_grounds(j, &list, ret);
+	sort(&list);
+	fold(j, &list);
+	ret->findings = list;
+	stages(ret, seen);
+	decide(j, ret, seen);
+	bool first = true;
+	for (struct finding *f = list; f; f = f->next) {
+		texts_fill(j, f);
+		for (struct finding *g = f->folded; g; g = g->next)
+			texts_fill(j, g);
+		if (j->mode == JUDGE_EXPLAIN && first && f->status == STATUS_FAIL)
+			count_explained(j, f);
+		first = false;
+	}
+}

@@ -1,0 +1,43 @@
+/* Judging: rules over facts, findings, the root first.
+ *
+ * The store holds the facts and the knowledge. Rules give candidate findings; causes.c orders and folds them. Nothing here knows a machine.
+ */
+#ifndef JUDGE_JUDGE_H
+#define JUDGE_JUDGE_H
+
+#include "facts/store.h"
+#include "judge/finding.h"
+
+enum judge_mode { JUDGE_CHECK, JUDGE_EXPLAIN };
+
+struct judge {
+	struct arena *arena;
+	struct store *store;
+	struct facts *facts;
+	enum judge_mode mode;
+	bool chinese;
+	const char *only;    /* a stage or a cause: nothing else is judged; NULL: all */
+	const char *disable; /* causes that are not asked, separated by blanks; NULL */
+};
+
+/* Completes facts from tables (knowledge/derive*.yaml): values that were NULL, with the origin "tables: <id>". To be called after store_load. */
+void judge_derive(struct judge *j);
+
+void judge_run(struct judge *j, struct judgement *ret);
+
+/* -- texts of one cause, for `davy cause` and others -- */
+struct cause_text {
+	const char *id, *title, *why;
+	int stage;
+	const char *const *explains, *const *verify, *const *ask, *const *sources;
+	struct fix *fixes; /* all of them */
+};
+
+/* 0, or -ENOENT. `facts_known`: fixes are chosen and commands filled by the facts in the store; otherwise all fixes with their placeholders. */
+int judge_cause(struct judge *j, const char *id, bool facts_known, struct cause_text *ret);
+size_t judge_cause_list(struct judge *j, const char *const **ret_ids);
+
+extern const char *const stage_names[STAGE_COUNT];
+int stage_by_name(const char *name, size_t n); /* -1 */
+
+#endif

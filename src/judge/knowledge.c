@@ -1,0 +1,28 @@
+#include "judge/knowledge.h"
+
+#include "judge/compile.h"
+#include "judge/functions.h"
+
+int knowledge_open(struct arena *a, const void *image, size_t size, const char *extra, struct store **ret, const char **ret_warnings)
+{
+	static const char *const folders[] = {"/usr/share/davy/knowledge", "/etc/davy/knowledge"};
+	struct compile_result result = {.messages = BUF_MAX((size_t)1 << 20)};
+	struct host *here;
+	int rc = store_open(a, image, size, ret);
+	if (rc < 0)
+		return rc;
+	functions_register(*ret);
+	*ret_warnings = "";
+	if (host_open_live(a, NULL, &here) < 0)
+		return 0;
+	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+		if (host_is_dir(here, folders[i]))
+			compile_folder(a, here, folders[i], *ret, &result);
+	if (extra)
+		compile_folder(a, here, extra, *ret, &result);
+	if (result.messages.len)
+		*ret_warnings = arena_strndup(a, result.messages.ptr, result.messages.len);
+	buf_free(&result.messages);
+	host_close(here);
+	return 0;
+}

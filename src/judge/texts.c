@@ -1,0 +1,202 @@
+/* The sentences and commands of a cause, chosen and filled in for this machine. */
+#include "judge/evaluate.h"
+
+#include <errno.h>
+
+#include "judge/placeholder.h"
+
+const char *status_name(enum status s)
+{
+	static const char *const names[] = {"fail", "warn", "info", "unknown"};
+	return names[s];
+}
+
+const char *certainty_name(enum certainty c)
+{
+	static const char *const names[] = {"certain", "likely", "possible"};
+	return names[c];
+}
+
+const char *verdict_name(enum verdict v)
+{
+	static const char *const names[] = {"ready", "not-ready", "unknown", "failed", "clean"};
+	return names[v];
+}
+
+/* The first value that a query gives, copied; NULL. */
+static const char *one_text(struct judge *j, const char *sql)
+{
+	struct store_query *q;
+	const char *text = NULL;
+	if (store_prepare(j->store, sql, &q, NULL) < 0)
+		return NULL;
+	if (store_step(q) > 0 && store_text(q, 0))
+		text = arena_strdup(j->arena, store_text(q, 0));
+	store_finish(q);
+	return text;
+}
+
+/* plan.install and others are SQL of their own in the table `plan`. */
+static const char *computed(struct judge *j, struct str name)
+{
+	const char *sql = one_text(j, arena_printf(j->arena, "SELECT sql FROM plan WHERE id='%.*s'", (int)name.len, name.ptr));
+	return sql ? one_text(j, sql) : NULL;
+}
+
+const char *texts_command(struct judge *j, const char *command)
+{
+	struct buf b = BUF_MAX(65536);
+	const char *at = command, *copied = command;
+	struct placeholder p;
+	while (placeholder_next(&at, PLACEHOLDER_COMMAND, &p)) {
+		const char *value = placeholder_is_computed(&p)
+			? computed(j, p.name)
+			: one_text(j, arena_printf(j->arena, "SELECT \"%s\" FROM \"%s\" WHERE \"%s\" IS NOT NULL LIMIT 1", placeholder_column(j->arena, &p), placeholder_table(j->arena, &p), placeholder_column(j->arena, &p)));
+		buf_add(&b, copied, (size_t)(p.start - copied));
+		if (value)
+			placeholder_format(&b, p.format, value);
+		else
+			buf_fmt(&b, "<%s>", placeholder_is_computed(&p) ? "command from: davy plan" : placeholder_column(j->arena, &p));
+		copied = p.end;
+	}
+	buf_text(&b, copied);
+	const char *text = arena_strndup(j->arena, b.ptr, b.len);
+	buf_free(&b);
+	return text;
+}
+
+static const char *const *commands(struct judge *j, const char *lines, bool fill)
+{
+	const char *const *list = evaluate_lines(j->arena, lines);
+	if (fill)
+		for (size_t i = 0; list[i]; i++)
+			((const char **)list)[i] = texts_command(j, list[i]);
+	return list;
+}
+
+static bool holds(struct judge *j, const char *condition)
+{
+	const char *value = one_text(j, arena_printf(j->arena, "SELECT (%s)", condition));
+	return value && strcmp(value, "0") != 0;
+}
+
+/* Fixes whose condition holds; when none of a kind does, those without a condition or all. */
+static struct fix *read_fixes(struct judge *j, const char *cause, bool by_facts)
+{
+	struct store_query *q;
+	struct fix *all = NULL, **tail = &all;
+	bool applies[64] = {false}, any_cure = false;
+	int n = 0;
+	const char *sql = arena_printf(j->arena, "SELECT id, kind, cond, %s, %s, commands, needs, undo FROM fix WHERE cause=? ORDER BY ord", j->chinese ? "coalesce(text_zh, text)" : "text", j->chinese ? "coalesce(cost_zh, cost)" : "cost");
+	if (store_prepare(j->store, sql, &q, NULL) < 0)
+		return NULL;
+	store_bind_text(q, 1, cause);
+	while (n < 64 && store_step(q) > 0) {
+		struct fix *f = arena_alloc(j->arena, sizeof *f);
+		const char *text = store_text(q, 3), *cost = store_text(q, 4), *cond = store_text(q, 2), *cmd = store_text(q, 5), *undo = store_text(q, 7);
+		f->id = arena_strdup(j->arena, store_text(q, 0));
+		f->workaround = strcmp(store_text(q, 1), "workaround") == 0;
+		f->text = text ? arena_strdup(j->arena, text) : NULL;
+		f->cost = cost ? arena_strdup(j->arena, cost) : NULL;
+		f->needs = arena_strdup(j->arena, store_text(q, 6));
+		f->commands = (const char *const *)(uintptr_t)(cmd ? arena_strdup(j->arena, cmd) : NULL); /* filled below, when chosen */
+		f->undo = evaluate_lines(j->arena, undo);
+		applies[n] = !by_facts || !cond || holds(j, arena_strdup(j->arena, cond));
+		any_cure |= applies[n] && !f->workaround;
+		n++;
+		*tail = f;
+		tail = &f->next;
+	}
+	store_finish(q);
+	struct fix *chosen = NULL;
+	tail = &chosen;
+	int i = 0;
+	for (struct fix *f = all, *next; f; f = next, i++) {
+		next = f->next;
+		f->next = NULL;
+		if (!applies[i] && (any_cure || f->workaround))
+			continue;
+		f->commands = commands(j, (const char *)f->commands, by_facts);
+		*tail = f;
+		tail = &f->next;
+	}
+	return chosen;
+}
+
+int judge_cause(struct judge *j, const char *id, bool facts_known, struct cause_text *ret)
+{
+	struct store_query *q;
+	const char *sql = j->chinese ? "SELECT stage, coalesce(title_zh, title), coalesce(why_zh, why), explains, verify, ask, sources FROM cause WHERE id=?" : "SELECT stage, title, why, explains, verify, ask, sources FROM cause WHERE id=?";
+	if (store_prepare(j->store, sql, &q, NULL) < 0)
+		return -EINVAL;
+	store_bind_text(q, 1, id);
+	if (store_step(q) <= 0) {
+		store_finish(q);
+		return -ENOENT;
+	}
+	ret->id = arena_strdup(j->arena, id);
+	ret->stage = (int)store_int(q, 0);
+	ret->title = arena_strdup(j->arena, store_text(q, 1));
+	ret->why = arena_strdup(j->arena, store_text(q, 2));
+	ret->explains = evaluate_lines(j->arena, store_text(q, 3));
+	const char *verify = store_text(q, 4) ? arena_strdup(j->arena, store_text(q, 4)) : NULL;
+	ret->ask = evaluate_lines(j->arena, store_text(q, 5));
+	ret->sources = evaluate_lines(j->arena, store_text(q, 6));
+	store_finish(q);
+	ret->verify = commands(j, verify, facts_known);
+	ret->fixes = read_fixes(j, id, facts_known);
+	return 0;
+}
+
+size_t judge_cause_list(struct judge *j, const char *const **ret_ids)
+{
+	struct store_query *q;
+	size_t n = 0, cap = 0;
+	const char **ids = NULL;
+	if (store_prepare(j->store, "SELECT id FROM cause ORDER BY stage, id", &q, NULL) < 0)
+		return 0;
+	while (store_step(q) > 0) {
+		if (!ids || n == cap)
+			ids = arena_grow(j->arena, ids, n, &cap, sizeof *ids);
+		ids[n++] = arena_strdup(j->arena, store_text(q, 0));
+	}
+	store_finish(q);
+	*ret_ids = ids;
+	return n;
+}
+
+void texts_fill(struct judge *j, struct finding *f)
+{
+	static const char *const none[] = {NULL};
+	struct cause_text text;
+	f->verify = f->ask = f->sources = none;
+	f->title = f->cause;
+	if (judge_cause(j, f->cause, true, &text) < 0)
+		return;
+	f->title = text.title;
+	f->why = text.why;
+	f->fixes = text.fixes;
+	f->verify = text.verify;
+	f->sources = text.sources;
+	/* Questions are asked where the evidence does not decide. */
+	if (f->certainty != CERTAIN || f->status == STATUS_UNKNOWN)
+		f->ask = text.ask;
+}
+
+void texts_map(struct judge *j, struct judgement *ret)
+{
+	struct store_query *q;
+	const char *sql = j->chinese ? "SELECT stage, sql, names, coalesce(says_zh, says) FROM map ORDER BY ord" : "SELECT stage, sql, names, says FROM map ORDER BY ord";
+	if (store_prepare(j->store, sql, &q, NULL) < 0)
+		return;
+	while (store_step(q) > 0) {
+		int stage = stage_by_name(store_text(q, 0), strlen(store_text(q, 0)));
+		struct store_query *row;
+		if (stage < 0 || ret->stage_line[stage] || store_prepare(j->store, store_text(q, 1), &row, NULL) < 0)
+			continue;
+		if (store_step(row) > 0 && !store_is_null(row, 0) && store_int(row, 0))
+			ret->stage_line[stage] = evaluate_text(j, store_text(q, 3), store_text(q, 2), row, 1);
+		store_finish(row);
+	}
+	store_finish(q);
+}
