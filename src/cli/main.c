@@ -1,7 +1,153 @@
+#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-int main(void)
+#include "cli/cli.h"
+#include "cli/options.h"
+
+const struct cli_command cli_commands[] = {
+	{"check", "davy [check] [OPTIONS]", "examines this host, container and Python environment", "检查本机、容器和 Python 环境", cli_check},
+	{"explain", "davy explain [FILE...|DIR|-] [OPTIONS]", "names the root cause in logs and reports of failed jobs", "从日志和报错中找出失败的根本原因", cli_explain},
+	{"snapshot", "davy snapshot [OUT.tar.zst|DIR] [OPTIONS]", "saves what check reads, private data replaced", "保存 check 所读取的内容，隐私数据已替换", cli_snapshot},
+	{"inspect", "davy inspect FILE|PID... [OPTIONS]", "everything Davy can read from a library, a snapshot or a process", "查看动态库、快照或进程的全部信息", cli_inspect},
+	{"cause", "davy cause [ID] [OPTIONS]", "everything about one cause; without ID, the list", "某个原因的全部说明；不带 ID 时列出全部原因", cli_cause},
+	{"query", "davy query SQL [OPTIONS]", "asks the fact tables directly", "直接用 SQL 查询事实表", cli_query},
+};
+const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
+
+const char *cli_tr(const struct cli *c, const char *english, const char *chinese)
 {
-	printf("davy %s\n", DAVY_VERSION);
+	return c->chinese ? chinese : english;
+}
+
+int cli_fail(const struct cli *c, int status, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	fprintf(stderr, "davy: %s\n", arena_vprintf(c->arena, fmt, ap));
+	va_end(ap);
+	return status;
+}
+
+int cli_print(const struct buf *out, int status)
+{
+	if (out->len && fwrite(out->ptr, 1, out->len, stdout) != out->len)
+		return errno == EPIPE ? status : EXIT_DEFECT;
+	return fflush(stdout) == 0 || errno == EPIPE ? status : EXIT_DEFECT;
+}
+
+static bool says_utf8(const char *s)
+{
+	return s && (strstr(s, "UTF-8") || strstr(s, "utf8") || strstr(s, "utf-8") || strstr(s, "UTF8"));
+}
+
+/* LC_ALL, LC_MESSAGES or LC_CTYPE, LANG: the first that is set. */
+static const char *locale(struct cli *c, const char *category)
+{
+	const char *names[] = {"LC_ALL", category, "LANG"};
+	for (size_t i = 0; i < 3; i++) {
+		const char *value = host_env(c->host, names[i]);
+		if (value && *value)
+			return value;
+	}
+	return "C";
+}
+
+static void surroundings(struct cli *c)
+{
+	struct winsize w;
+	c->tty = isatty(STDOUT_FILENO);
+	c->columns = c->tty && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? (w.ws_col > 100 ? 100 : w.ws_col) : 80;
+	c->unicode = says_utf8(locale(c, "LC_CTYPE"));
+	c->chinese = strncmp(locale(c, "LC_MESSAGES"), "zh", 2) == 0 && c->unicode;
+}
+
+/* Options of all commands that change how texts look. */
+static int appearance(struct cli *c)
+{
+	const char *lang = c->options.lang, *color = c->options.color, *term = host_env(c->host, "TERM"), *no_color = host_env(c->host, "NO_COLOR");
+	if (lang && strncmp(lang, "zh", 2) == 0)
+		c->chinese = c->unicode = true;
+	else if (lang && strncmp(lang, "en", 2) == 0)
+		c->chinese = false;
+	else if (lang)
+		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--lang is en or zh_CN, not '%s'", "--lang 只能是 en 或 zh_CN，而不是“%s”"), lang);
+	c->color = c->tty && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+	if (color && strcmp(color, "always") == 0)
+		c->color = true;
+	else if (color && strcmp(color, "never") == 0)
+		c->color = false;
+	else if (color && strcmp(color, "auto") != 0)
+		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--color is auto, always or never, not '%s'", "--color 只能是 auto、always 或 never，而不是“%s”"), color);
 	return 0;
+}
+
+static int help(struct cli *c)
+{
+	struct buf out = BUF_MAX(65536);
+	if (c->command) {
+		buf_fmt(&out, "%s\n  %s\n\n", c->command->usage, cli_tr(c, c->command->english, c->command->chinese));
+	} else {
+		buf_fmt(&out, "davy %s%s\n\n", DAVY_VERSION, cli_tr(c, ": says before a PyTorch job starts whether this machine can run it, and after it failed, why", "：在 PyTorch 任务启动前判断本机能否运行，失败后说明原因"));
+		for (size_t i = 0; i < cli_command_count; i++)
+			buf_fmt(&out, "  %-10s %s\n", cli_commands[i].name, cli_tr(c, cli_commands[i].english, cli_commands[i].chinese));
+		buf_char(&out, '\n');
+	}
+	options_help(c, &out);
+	buf_fmt(&out, "\n%s\n", cli_tr(c, "exit status: 0 nothing wrong, 1 a fault, 2 could not tell, 64 usage, 66 no such input, 70 Davy's own failure",
+		"退出码：0 未发现问题，1 发现故障，2 无法判断，64 用法错误，66 输入不存在，70 Davy 自身出错"));
+	int rc = cli_print(&out, EXIT_FINE);
+	buf_free(&out);
+	return rc;
+}
+
+static const struct cli_command *find_command(const char *name)
+{
+	for (size_t i = 0; i < cli_command_count; i++)
+		if (strcmp(cli_commands[i].name, name) == 0)
+			return &cli_commands[i];
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct cli c = {.arena = arena_new(0), .started_ms = cli_clock_ms()};
+	const char *why = NULL;
+	int from = 1;
+	if (host_open_live(c.arena, NULL, &c.host) < 0)
+		return EXIT_DEFECT;
+	surroundings(&c);
+	if (argc > 1 && argv[1][0] != '-') {
+		c.command = find_command(argv[1]);
+		if (!c.command && strcmp(argv[1], "help") == 0) {
+			c.command = argc > 2 ? find_command(argv[2]) : NULL;
+			return help(&c);
+		}
+		if (!c.command)
+			return cli_fail(&c, EXIT_USAGE, cli_tr(&c, "no command '%s'; see davy --help", "没有命令“%s”；见 davy --help"), argv[1]);
+		from = 2;
+	}
+	bool bare = !c.command;
+	if (bare)
+		c.command = &cli_commands[0];
+	if (options_parse(&c, argc, argv, from, &why) < 0)
+		return cli_fail(&c, EXIT_USAGE, "%s", why);
+	int rc = appearance(&c);
+	if (rc)
+		return rc;
+	if (c.options.version) {
+		printf("davy %s\n", DAVY_VERSION);
+		return EXIT_FINE;
+	}
+	if (c.options.help) {
+		if (bare)
+			c.command = NULL;
+		return help(&c);
+	}
+	rc = c.command->run(&c);
+	host_close(c.host);
+	arena_free(c.arena);
+	return rc;
 }

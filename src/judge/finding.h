@@ -79,6 +79,7 @@ struct judgement {
 	const char *const *ask;                /* when nothing decides: what to collect; NULL-terminated or NULL */
 };
 
+extern const char *const stage_names[STAGE_COUNT];
 const char *status_name(enum status s);
 const char *certainty_name(enum certainty c);
 const char *verdict_name(enum verdict v);

@@ -37,7 +37,6 @@ struct cause_text {
 int judge_cause(struct judge *j, const char *id, bool facts_known, struct cause_text *ret);
 size_t judge_cause_list(struct judge *j, const char *const **ret_ids);
 
-extern const char *const stage_names[STAGE_COUNT];
 int stage_by_name(const char *name, size_t n); /* -1 */
 
 #endif

@@ -1,0 +1,81 @@
+/* The command line: options, languages, exit statuses. Only this layer prints to standard error and chooses the exit status. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include "base/str.h"
+#include "facts/store.h"
+#include "host/host.h"
+#include "judge/judge.h"
+#include "report/report.h"
+
+enum exit_status { EXIT_FINE = 0, EXIT_FAULT = 1, EXIT_UNKNOWN = 2, EXIT_USAGE = 64, EXIT_NO_INPUT = 66, EXIT_DEFECT = 70 };
+
+struct options {
+	bool json, quiet, verbose, brief, header, strict, deep, no_redact, show, here, follow, timeline, all, schema, help, version;
+	const char *html, *markdown, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock;
+};
+
+struct cli {
+	struct arena *arena;
+	struct host *host; /* live, this machine: environment, and files named on the command line */
+	const struct cli_command *command;
+	struct options options;
+	const char **args; /* what is not an option */
+	size_t arg_count;
+	bool chinese, unicode, color, tty;
+	int columns;
+	double started_ms;
+};
+
+struct cli_command {
+	const char *name, *usage;
+	const char *english, *chinese; /* one line each */
+	int (*run)(struct cli *c);     /* exit status */
+};
+
+extern const struct cli_command cli_commands[];
+extern const size_t cli_command_count;
+
+int cli_check(struct cli *c);
+int cli_explain(struct cli *c);
+int cli_snapshot(struct cli *c);
+int cli_inspect(struct cli *c);
+int cli_query(struct cli *c);
+int cli_cause(struct cli *c);
+
+/* Picks the sentence of the user's language. */
+const char *cli_tr(const struct cli *c, const char *english, const char *chinese);
+/* "davy: …" on standard error; returns `status`. */
+int cli_fail(const struct cli *c, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Everything to standard output at once; EXIT_DEFECT when it could not be written. */
+int cli_print(const struct buf *out, int status);
+
+/* -- what several commands need -- */
+
+extern const unsigned char knowledge_image[];
+extern const uint64_t knowledge_image_size;
+
+/* The store with all knowledge; says on standard error what is wrong in overriding folders. NULL: said, EXIT_DEFECT. */
+struct store *cli_knowledge(struct cli *c);
+/* The door that --root, --from or nothing names. NULL: said on standard error, *ret_status is the exit status. */
+struct host *cli_door(struct cli *c, int *ret_status);
+struct report cli_report(struct cli *c, const struct judgement *j, const struct facts *f);
+/* Renders a judgement in the form that the options name, to standard output. */
+int cli_render(struct cli *c, struct report *r);
+
+struct examination {
+	struct facts *facts;
+	struct store *store;
+	struct judge judge;
+	struct judgement judgement;
+	const char **part_names;
+	double *part_ms;
+	size_t part_count;
+};
+
+/* Collects, derives and judges a machine. */
+int cli_examine(struct cli *c, struct host *door, struct examination *ret);
+
+double cli_clock_ms(void);
+
+#endif

@@ -1,0 +1,132 @@
+/* What several commands do: open knowledge, open a door, examine a machine, render. */
+#include <errno.h>
+
+#include "cli/cli.h"
+#include "collect/collect.h"
+#include "judge/knowledge.h"
+
+double cli_clock_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+struct store *cli_knowledge(struct cli *c)
+{
+	struct store *s;
+	const char *warnings = "";
+	if (c->options.knowledge && !host_is_dir(c->host, c->options.knowledge)) {
+		const char *cwd = host_cwd(c->host);
+		if (c->options.knowledge[0] != '/' && cwd)
+			c->options.knowledge = arena_printf(c->arena, "%s/%s", cwd, c->options.knowledge);
+	}
+	int rc = knowledge_open(c->arena, knowledge_image, knowledge_image_size, c->options.knowledge, &s, &warnings);
+	if (rc < 0) {
+		cli_fail(c, EXIT_DEFECT, cli_tr(c, "the knowledge could not be opened: %s", "无法打开知识库：%s"), strerror(-rc));
+		return NULL;
+	}
+	if (*warnings)
+		cli_fail(c, 0, cli_tr(c, "some knowledge was left out:\n%s", "部分知识未能采用：\n%s"), warnings);
+	return s;
+}
+
+struct host *cli_door(struct cli *c, int *ret_status)
+{
+	struct host *door = c->host;
+	const char *why = NULL;
+	int rc = 0;
+	if (c->options.from && c->options.root) {
+		*ret_status = cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "--from and --root exclude one another", "--from 与 --root 不能同时使用"));
+		return NULL;
+	}
+	if (c->options.from)
+		rc = host_open_replay(c->arena, c->options.from, &door, &why);
+	else if (c->options.root)
+		rc = host_open_live(c->arena, c->options.root, &door);
+	if (rc < 0) {
+		const char *what = c->options.from ? c->options.from : c->options.root;
+		*ret_status = cli_fail(c, EXIT_NO_INPUT, "%s: %s", what, why ? why : strerror(-rc));
+		return NULL;
+	}
+	return door;
+}
+
+int cli_examine(struct cli *c, struct host *door, struct examination *ret)
+{
+	*ret = (struct examination){.facts = facts_new(c->arena)};
+	size_t n = collector_count + 3;
+	ret->part_names = arena_array(c->arena, n, sizeof *ret->part_names);
+	ret->part_ms = arena_array(c->arena, n, sizeof *ret->part_ms);
+	double start = cli_clock_ms();
+	ret->store = cli_knowledge(c);
+	if (!ret->store)
+		return EXIT_DEFECT;
+	ret->part_names[n - 3] = "knowledge";
+	ret->part_ms[n - 3] = cli_clock_ms() - start;
+
+	struct collect collect = {.host = door, .facts = ret->facts, .arena = c->arena, .python = c->options.python, .backend = c->options.backend, .deep = c->options.deep};
+	collect_all(&collect, ret->part_ms);
+	for (size_t i = 0; i < collector_count; i++)
+		ret->part_names[i] = collectors[i].name;
+
+	start = cli_clock_ms();
+	int rc = store_load(ret->store, ret->facts);
+	if (rc < 0)
+		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
+	ret->judge = (struct judge){.arena = c->arena, .store = ret->store, .facts = ret->facts, .mode = JUDGE_CHECK, .chinese = c->chinese, .only = c->options.only};
+	judge_derive(&ret->judge);
+	ret->part_names[n - 2] = "store";
+	ret->part_ms[n - 2] = cli_clock_ms() - start;
+
+	start = cli_clock_ms();
+	judge_run(&ret->judge, &ret->judgement);
+	ret->part_names[n - 1] = "judge";
+	ret->part_ms[n - 1] = cli_clock_ms() - start;
+	ret->part_count = n;
+	return 0;
+}
+
+struct report cli_report(struct cli *c, const struct judgement *j, const struct facts *f)
+{
+	return (struct report){
+		.arena = c->arena, .judgement = j, .facts = f, .command = c->command->name, .chinese = c->chinese, .color = c->color, .unicode = c->unicode,
+		.verbose = c->options.verbose, .all = c->options.all, .columns = c->columns, .total_ms = cli_clock_ms() - c->started_ms,
+	};
+}
+
+static int exit_of(const struct cli *c, const struct judgement *j)
+{
+	switch (j->verdict) {
+	case VERDICT_READY:
+	case VERDICT_CLEAN:
+		return c->options.strict && j->warns ? EXIT_FAULT : EXIT_FINE;
+	case VERDICT_NOT_READY:
+	case VERDICT_FAILED:
+		return EXIT_FAULT;
+	case VERDICT_UNKNOWN:
+		break;
+	}
+	return EXIT_UNKNOWN;
+}
+
+int cli_render(struct cli *c, struct report *r)
+{
+	struct buf out = BUF_MAX((size_t)256 << 20);
+	if (c->options.json)
+		report_json(r, &out);
+	else if (c->options.quiet)
+		report_quiet(r, &out);
+	else if (c->options.brief)
+		report_brief(r, &out);
+	else if (c->options.header)
+		report_header(r, &out);
+	else {
+		if (c->options.verbose)
+			report_facts(r, &out);
+		report_terminal(r, &out);
+	}
+	int rc = cli_print(&out, exit_of(c, r->judgement));
+	buf_free(&out);
+	return rc;
+}

@@ -1,0 +1,125 @@
+#include "cli/options.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+struct option {
+	const char *name;
+	const char *argument; /* NULL: a switch */
+	size_t offset;
+	const char *commands; /* NULL: all */
+	const char *english, *chinese;
+};
+
+#define AT(member) offsetof(struct options, member)
+
+static const struct option table[] = {
+	{"json", NULL, AT(json), NULL, "print one JSON object (schema davy/1)", "输出一个 JSON 对象（davy/1）"},
+	{"quiet", NULL, AT(quiet), NULL, "print nothing when all is well, one line otherwise", "一切正常时不输出，否则只输出一行"},
+	{"verbose", NULL, AT(verbose), NULL, "every fact, every fix, sources, times", "列出全部事实、修复办法、来源与耗时"},
+	{"only", "STAGE|CAUSE", AT(only), "check explain", "judge this stage or cause only", "只检查某一阶段或某一原因"},
+	{"color", "WHEN", AT(color), NULL, "auto, always or never", "auto、always 或 never"},
+	{"lang", "LANG", AT(lang), NULL, "en or zh_CN (default: LANG)", "en 或 zh_CN（默认取自 LANG）"},
+	{"no-redact", NULL, AT(no_redact), NULL, "keep host names, user names and addresses in what is made for sharing", "分享用的输出中保留主机名、用户名和地址"},
+	{"knowledge", "DIR", AT(knowledge), NULL, "more knowledge, read last", "额外的知识目录，最后读取"},
+	{"python", "PATH", AT(python), "check snapshot plan", "interpreter, venv or conda prefix to examine", "要检查的解释器、venv 或 conda 环境"},
+	{"root", "DIR", AT(root), "check snapshot inspect query", "examine the file system below DIR", "检查 DIR 下的文件系统"},
+	{"from", "SNAPSHOT", AT(from), "check query plan", "examine a snapshot instead of this machine", "检查快照而不是本机"},
+	{"for", "BACKEND", AT(backend), "check snapshot query", "what the machine shall be ready for: nccl, gloo, hccl, ...", "希望就绪的后端：nccl、gloo、hccl 等"},
+	{"brief", NULL, AT(brief), "check", "one screen to paste into a bug report", "一屏摘要，可贴进问题报告"},
+	{"header", NULL, AT(header), "check", "a few lines for the top of a training log", "几行信息，写在训练日志开头"},
+	{"strict", NULL, AT(strict), "check", "warnings count as faults in the exit status", "警告也按故障计入退出码"},
+	{"deep", NULL, AT(deep), "check snapshot", "hash files too", "同时校验文件哈希"},
+	{"show", NULL, AT(show), "snapshot", "list what would be saved, save nothing", "只列出将保存的内容"},
+	{"here", NULL, AT(here), "explain", "add this machine's facts to the evidence", "把本机的事实也作为依据"},
+	{"follow", NULL, AT(follow), "explain", "watch a growing log, speak once when the cause is clear", "跟踪增长中的日志，原因明确时报告一次"},
+	{"timeline", NULL, AT(timeline), "explain", "the ranks' events in order", "按顺序列出各进程的事件"},
+	{"all", NULL, AT(all), "explain", "everything that was recognised", "列出识别出的全部内容"},
+	{"schema", NULL, AT(schema), "query", "list the tables and columns", "列出全部表和列"},
+	{"help", NULL, AT(help), NULL, "this help", "显示帮助"},
+	{"version", NULL, AT(version), NULL, "the version", "显示版本"},
+};
+
+static bool applies(const struct option *o, const struct cli *c)
+{
+	if (!o->commands || !c->command)
+		return true;
+	struct str rest = str_of(o->commands), word;
+	while (str_next_word(&rest, &word))
+		if (str_is(word, c->command->name))
+			return true;
+	return false;
+}
+
+static const struct option *find(const struct cli *c, struct str name)
+{
+	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+		if (str_is(name, table[i].name) && applies(&table[i], c))
+			return &table[i];
+	return NULL;
+}
+
+static struct str letter(char c)
+{
+	return c == 'h' ? STR("help") : c == 'V' ? STR("version") : c == 'q' ? STR("quiet") : c == 'v' ? STR("verbose") : STR("");
+}
+
+static int add_argument(struct cli *c, const char *text)
+{
+	c->args[c->arg_count++] = text;
+	return 0;
+}
+
+int options_parse(struct cli *c, int argc, char **argv, int from, const char **ret_why)
+{
+	c->args = arena_array(c->arena, (size_t)argc + 1, sizeof *c->args);
+	bool ended = false;
+	for (int i = from; i < argc; i++) {
+		struct str a = str_of(argv[i]), name, value = {0};
+		if (ended || a.len < 2 || a.ptr[0] != '-') {
+			add_argument(c, argv[i]);
+			continue;
+		}
+		if (str_is(a, "--")) {
+			ended = true;
+			continue;
+		}
+		name = a.ptr[1] == '-' ? str_skip(a, 2) : a.len == 2 ? letter(a.ptr[1]) : STR("");
+		size_t eq = str_find_char(name, '=', 0);
+		if (eq != SIZE_MAX) {
+			value = str_skip(name, eq + 1);
+			name = str_slice(name, 0, eq);
+		}
+		const struct option *o = find(c, name);
+		if (!o) {
+			*ret_why = arena_printf(c->arena, cli_tr(c, "unknown option %s", "未知选项 %s"), argv[i]);
+			return -EINVAL;
+		}
+		if (!o->argument && value.ptr) {
+			*ret_why = arena_printf(c->arena, cli_tr(c, "--%s takes no value", "--%s 不带参数"), o->name);
+			return -EINVAL;
+		}
+		char *place = (char *)&c->options + o->offset;
+		if (!o->argument) {
+			*(bool *)(void *)place = true;
+			continue;
+		}
+		if (!value.ptr && i + 1 == argc) {
+			*ret_why = arena_printf(c->arena, cli_tr(c, "--%s needs %s", "--%s 需要 %s"), o->name, o->argument);
+			return -EINVAL;
+		}
+		*(const char **)(void *)place = value.ptr ? str_dup(c->arena, value) : argv[++i];
+	}
+	return 0;
+}
+
+void options_help(const struct cli *c, struct buf *out)
+{
+	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+		const struct option *o = &table[i];
+		if (!applies(o, c) || (!c->command && o->commands))
+			continue;
+		const char *left = arena_printf(c->arena, "--%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+		buf_fmt(out, "  %-22s %s\n", left, cli_tr(c, o->english, o->chinese));
+	}
+}
