@@ -175,7 +175,9 @@ static void finding(const struct report *r, struct buf *out, const struct findin
 	static const char *const sure_zh[] = {"确定", "很可能", "可能"};
 	enum stage_state s = states[f->status];
 	const char *sure = r->chinese ? sure_zh[f->certainty] : certainty_name(f->certainty);
-	const char *title = f->status == STATUS_UNKNOWN ? arena_printf(r->arena, tr(r, "Could not tell: %s", "无法判断：%s"), f->title) : f->title;
+	const char *title = f->title ? f->title : f->cause;
+	if (f->status == STATUS_UNKNOWN)
+		title = arena_printf(r->arena, tr(r, "Could not tell: %s", "无法判断：%s"), title);
 	const char *where = f->status == STATUS_INFO ? f->cause : arena_printf(r->arena, "%s%s%s", f->cause, dot(r), sure);
 	const char *stop = tr(r, ".", "。");
 	text_pad(out, 2);
@@ -191,7 +193,7 @@ static void finding(const struct report *r, struct buf *out, const struct findin
 	}
 	text_style(out, r->color, TEXT_DIM, where);
 	buf_char(out, '\n');
-	const char *says = f->says && strcmp(f->says, f->title) != 0 ? f->says : f->why;
+	const char *says = f->says && strcmp(f->says, title) != 0 ? f->says : f->why;
 	if (says && f->rows > 1 && f->first_seq < 0)
 		says = arena_printf(r->arena, tr(r, "%s (and %d more like it)", "%s（另有 %d 处相同问题）"), says, f->rows - 1);
 	if (says && (f->status != STATUS_INFO || f->says || r->verbose)) {

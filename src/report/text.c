@@ -85,35 +85,34 @@ static size_t piece(struct str s, size_t i)
 
 void text_wrap(struct buf *out, struct str s, int at, int indent, int columns)
 {
-	bool blank = false;
-	int begin = at;
+	int blanks = 0, begin = at;
 	for (size_t i = 0; i < s.len;) {
 		if (s.ptr[i] == '\n') {
 			buf_char(out, '\n');
 			text_pad(out, indent);
 			at = begin = indent;
-			blank = false;
+			blanks = 0;
 			i++;
 			continue;
 		}
 		if (s.ptr[i] == ' ') {
-			blank = true;
+			blanks++;
 			i++;
 			continue;
 		}
 		size_t n = piece(s, i);
 		int w = text_width(str_slice(s, i, i + n));
-		if (at + blank + w > columns && at > begin) {
+		if (at + blanks + w > columns && at > begin) {
 			buf_char(out, '\n');
 			text_pad(out, indent);
 			at = begin = indent;
-		} else if (blank && at > begin) {
-			buf_char(out, ' ');
-			at++;
+		} else if (at > begin) {
+			text_pad(out, blanks);
+			at += blanks;
 		}
 		buf_str(out, str_slice(s, i, i + n));
 		at += w;
-		blank = false;
+		blanks = 0;
 		i += n;
 	}
 }
