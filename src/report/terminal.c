@@ -183,7 +183,8 @@ static void finding(const struct report *r, struct buf *out, const struct findin
 	text_pad(out, 2);
 	text_style(out, r->color, style_of(s), mark(r, s));
 	buf_char(out, ' ');
-	text_style(out, r->color, TEXT_BOLD, arena_printf(r->arena, "%s%s", title, str_ends(str_of(title), stop) ? "" : stop));
+	text_style(out, r->color, TEXT_BOLD, title);
+	text_style(out, r->color, TEXT_BOLD, stop);
 	int width = 4 + text_width(str_of(title)) + text_width(str_of(stop)), right = text_width(str_of(where));
 	if (width + 2 + right <= r->columns) {
 		text_pad(out, r->columns - width - right);
