@@ -16,6 +16,8 @@ const struct collector collectors[] = {
 	{"device_node", collect_device_node},
 	{"purpose", collect_purpose},
 	{"python", collect_python},
+	{"torch", collect_torch},
+	{"toolkit", collect_toolkit},
 };
 const size_t collector_count = sizeof collectors / sizeof collectors[0];
 

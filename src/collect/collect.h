@@ -42,5 +42,7 @@ void collect_probe(struct collect *c); /* waits for what the probes say: late */
 void collect_device_node(struct collect *c);
 void collect_purpose(struct collect *c);
 void collect_python(struct collect *c);
+void collect_torch(struct collect *c);   /* after python */
+void collect_toolkit(struct collect *c); /* after python */
 
 #endif
