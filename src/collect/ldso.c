@@ -31,8 +31,14 @@ struct cached { /* a line of ld.so.cache for this machine */
 	struct str level, name, path;
 };
 
+struct digested { /* a file's digest, made once */
+	const char *path;
+	int error;
+	struct elf_digest elf;
+	struct digested *next;
+};
+
 struct object {
-	struct ldso_object pub; /* kept apart in `objects`, by the same index */
 	const char **names;
 	size_t name_count, name_cap;
 	uint64_t device, inode;
@@ -41,9 +47,27 @@ struct object {
 	bool dirs_read;
 };
 
+/* What does not change from one process to the next on this machine. */
+struct world {
+	bool prepared, musl, legacy, uncertain;
+	const char *loader, *machine, *triplet, *lib; /* "x86_64", "x86_64-linux-gnu", $LIB */
+	const char *levels[3];
+	int first_level; /* 0: v4; 3: none */
+	const char *platform;
+	uint64_t legacy_bits;
+	struct dir *dirs[256];
+	struct digested *digests[256];
+	struct dirs library_path, defaults;
+	struct cached *cache;
+	size_t cache_count, cache_cap;
+	bool has_cache;
+	struct dirs conf; /* instead of the cache */
+};
+
 struct ldso {
 	struct arena *arena;
 	struct host *host;
+	struct world *w;
 	struct ldso_object *objects;
 	struct object *more; /* what only we need of the objects */
 	size_t count, cap, more_cap;
@@ -51,19 +75,7 @@ struct ldso {
 	size_t want_count, want_cap;
 	struct ldso_unmet *unmet;
 	size_t unmet_count, unmet_cap;
-
-	bool uncertain, musl, legacy, prepared;
-	const char *machine, *triplet, *lib; /* "x86_64", "x86_64-linux-gnu", $LIB */
-	const char *levels[3];
-	int first_level; /* 0: v4; 3: none */
-	const char *platform;
-	uint64_t legacy_bits;
-	struct dir *dirs[256];
-	struct dirs library_path, defaults;
-	struct cached *cache;
-	size_t cache_count, cache_cap;
-	bool has_cache;
-	struct dirs conf; /* instead of the cache */
+	bool secure; /* a set-user-ID program: the environment does not count */
 };
 
 /* -- directories -------------------------------------------------------------------------------------------------------------- */
@@ -80,7 +92,7 @@ static const char *const legacy_names[LEGACY_NAMES] = {"tls", "haswell", "avx512
 
 static struct dir *dir_of(struct ldso *l, const char *path)
 {
-	struct dir **bucket = &l->dirs[hash(path) % 256];
+	struct dir **bucket = &l->w->dirs[hash(path) % 256];
 	for (struct dir *d = *bucket; d; d = d->next)
 		if (strcmp(d->path, path) == 0)
 			return d;
@@ -93,12 +105,27 @@ static struct dir *dir_of(struct ldso *l, const char *path)
 	const char *real;
 	if ((strstr(path, "/../") || strstr(path, "/./") || str_ends(str_of(path), "/..")) && host_realpath(l->host, path, &real) == 0)
 		d->tidy = real;
-	if (l->first_level < 3 && !l->musl && host_is_dir(l->host, arena_printf(l->arena, "%s/glibc-hwcaps", path)))
-		for (int i = l->first_level; i < 3; i++)
-			d->level[i] = host_is_dir(l->host, arena_printf(l->arena, "%s/glibc-hwcaps/%s", path, l->levels[i]));
-	for (size_t i = 0; i < LEGACY_NAMES && l->legacy && !d->has_legacy; i++)
+	if (l->w->first_level < 3 && !l->w->musl && host_is_dir(l->host, arena_printf(l->arena, "%s/glibc-hwcaps", path)))
+		for (int i = l->w->first_level; i < 3; i++)
+			d->level[i] = host_is_dir(l->host, arena_printf(l->arena, "%s/glibc-hwcaps/%s", path, l->w->levels[i]));
+	for (size_t i = 0; i < LEGACY_NAMES && l->w->legacy && !d->has_legacy; i++)
 		d->has_legacy = host_is_dir(l->host, arena_printf(l->arena, "%s/%s", path, legacy_names[i]));
 	return d;
+}
+
+static int digest_of(struct ldso *l, const char *path, struct elf_digest *ret)
+{
+	struct digested **bucket = &l->w->digests[hash(path) % 256], *d = *bucket;
+	while (d && strcmp(d->path, path) != 0)
+		d = d->next;
+	if (!d) {
+		d = arena_alloc(l->arena, sizeof *d);
+		*d = (struct digested){.path = path, .next = *bucket};
+		d->error = collect_binary(l->host, l->arena, path, ELF_DIGEST_LINK, &d->elf);
+		*bucket = d;
+	}
+	*ret = d->elf;
+	return d->error;
 }
 
 static void add_dir(struct ldso *l, struct dirs *list, struct str path)
@@ -109,7 +136,7 @@ static void add_dir(struct ldso *l, struct dirs *list, struct str path)
 	if (text[0] != '/') { /* relative: to the working directory */
 		const char *cwd = host_cwd(l->host);
 		if (!cwd) {
-			l->uncertain = true;
+			l->w->uncertain = true;
 			return;
 		}
 		text = *text ? arena_printf(l->arena, "%s/%s", strcmp(cwd, "/") == 0 ? "" : cwd, text) : cwd;
@@ -129,7 +156,7 @@ static const char *token_value(const struct ldso *l, const char *at, const char 
 {
 	const struct {
 		const char *name, *value;
-	} tokens[] = {{"ORIGIN", origin}, {"LIB", l->lib}, {"PLATFORM", l->platform}};
+	} tokens[] = {{"ORIGIN", origin}, {"LIB", l->w->lib}, {"PLATFORM", l->w->platform}};
 	bool braced = at[1] == '{';
 	const char *name = at + 1 + braced;
 	for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
@@ -212,43 +239,43 @@ static void read_levels(struct ldso *l)
 	static const char *const v4[] = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", NULL};
 	static const char *const names[] = {"x86-64-v4", "x86-64-v3", "x86-64-v2"};
 	struct str text, line, key, flags = str_n(NULL, 0);
-	memcpy(l->levels, names, sizeof names);
-	l->first_level = 3;
-	l->platform = l->machine;
-	if (strcmp(l->machine, "x86_64") != 0)
+	memcpy(l->w->levels, names, sizeof names);
+	l->w->first_level = 3;
+	l->w->platform = l->w->machine;
+	if (strcmp(l->w->machine, "x86_64") != 0)
 		return;
 	if (host_read_head(l->host, "/proc/cpuinfo", 65536, &text) < 0) {
-		l->uncertain = true;
+		l->w->uncertain = true;
 		return;
 	}
 	while (!flags.ptr && str_next_line(&text, &line))
 		if (str_starts(line, "flags") && !str_split(line, ':', &key, &flags))
 			flags.ptr = NULL;
-	l->legacy_bits = 3; /* sse2, x86_64 */
+	l->w->legacy_bits = 3; /* sse2, x86_64 */
 	if (!flags.ptr || !has_flags(flags, v2))
 		return;
-	l->first_level = 2;
+	l->w->first_level = 2;
 	if (!has_flags(flags, v3))
 		return;
-	l->first_level = 1;
+	l->w->first_level = 1;
 	if (has_flag(flags, "avx512f") && has_flag(flags, "avx512cd"))
-		l->legacy_bits |= 4;
-	l->legacy_bits |= 1ull << 50; /* haswell */
+		l->w->legacy_bits |= 4;
+	l->w->legacy_bits |= 1ull << 50; /* haswell */
 	if (has_flags(flags, v4))
-		l->first_level = 0;
+		l->w->first_level = 0;
 }
 
 static void read_cache_line(struct ldso *l, struct str line)
 {
 	struct str machine;
 	struct cached c;
-	if (!str_next_word(&line, &machine) || !str_is(machine, l->machine) || !str_next_word(&line, &c.level) || !str_next_word(&line, &c.name))
+	if (!str_next_word(&line, &machine) || !str_is(machine, l->w->machine) || !str_next_word(&line, &c.level) || !str_next_word(&line, &c.name))
 		return;
 	c.path = str_trim(line);
 	if (!c.path.len || c.path.ptr[0] != '/')
 		return;
-	l->cache = arena_grow(l->arena, l->cache, l->cache_count, &l->cache_cap, sizeof *l->cache);
-	l->cache[l->cache_count++] = c;
+	l->w->cache = arena_grow(l->arena, l->w->cache, l->w->cache_count, &l->w->cache_cap, sizeof *l->w->cache);
+	l->w->cache[l->w->cache_count++] = c;
 }
 
 static int make_cache(struct host_file *file, struct buf *ret_text, void *arg)
@@ -277,7 +304,7 @@ static void read_conf(struct ldso *l, const char *path, int depth)
 		line = str_trim(str_slice(line, 0, str_find_char(line, '#', 0)));
 		if (!str_starts(line, "include ") && !str_starts(line, "include\t")) {
 			if (line.len && line.ptr[0] == '/')
-				add_dir(l, &l->conf, line);
+				add_dir(l, &l->w->conf, line);
 			continue;
 		}
 		const char *pattern = str_dup(l->arena, str_trim(str_skip(line, 8)));
@@ -300,7 +327,7 @@ static void read_cache(struct ldso *l)
 	struct str text, line;
 	int r = host_digest(l->host, "ldcache", "/etc/ld.so.cache", make_cache, NULL, &text);
 	if (r == 0) {
-		l->has_cache = true;
+		l->w->has_cache = true;
 		while (str_next_line(&text, &line))
 			read_cache_line(l, line);
 	} else if (!host_is_live(l->host)) {
@@ -310,35 +337,35 @@ static void read_cache(struct ldso *l)
 
 static void read_defaults(struct ldso *l)
 {
-	const char *multi = arena_printf(l->arena, "/lib/%s", l->triplet), *usr = arena_printf(l->arena, "/usr/lib/%s", l->triplet);
+	const char *multi = arena_printf(l->arena, "/lib/%s", l->w->triplet), *usr = arena_printf(l->arena, "/usr/lib/%s", l->w->triplet);
 	bool multiarch = host_is_dir(l->host, multi) || host_is_dir(l->host, usr);
-	l->lib = multiarch ? arena_printf(l->arena, "lib/%s", l->triplet) : "lib64";
+	l->w->lib = multiarch ? arena_printf(l->arena, "lib/%s", l->w->triplet) : "lib64";
 	const char *debian[] = {multi, usr, "/lib", "/usr/lib"}, *others[] = {"/lib64", "/usr/lib64"};
 	for (size_t i = 0; i < (multiarch ? 4u : 2u); i++)
-		add_dir(l, &l->defaults, str_of(multiarch ? debian[i] : others[i]));
+		add_dir(l, &l->w->defaults, str_of(multiarch ? debian[i] : others[i]));
 }
 
 static void read_defaults_musl(struct ldso *l)
 {
 	struct str text;
-	if (host_read(l->host, arena_printf(l->arena, "/etc/ld-musl-%s.path", l->machine), 0, &text) == 0) {
+	if (host_read(l->host, arena_printf(l->arena, "/etc/ld-musl-%s.path", l->w->machine), 0, &text) == 0) {
 		char *list = str_dup(l->arena, str_trim(text));
 		for (char *p = list; *p; p++)
 			if (*p == '\n')
 				*p = ':';
-		add_path_list(l, &l->defaults, list, "", false);
+		add_path_list(l, &l->w->defaults, list, "", false);
 		return;
 	}
-	add_path_list(l, &l->defaults, "/lib:/usr/local/lib:/usr/lib", "", false);
+	add_path_list(l, &l->w->defaults, "/lib:/usr/local/lib:/usr/lib", "", false);
 }
 
 /* glibc up to 2.36 searched directories such as haswell and tls too. */
 static bool is_legacy(struct ldso *l)
 {
-	const char *candidates[] = {arena_printf(l->arena, "/lib/%s/libc.so.6", l->triplet), "/lib64/libc.so.6", "/usr/lib64/libc.so.6"};
+	const char *candidates[] = {arena_printf(l->arena, "/lib/%s/libc.so.6", l->w->triplet), "/lib64/libc.so.6", "/usr/lib64/libc.so.6"};
 	for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
 		struct elf_digest d;
-		if (collect_binary(l->host, l->arena, candidates[i], ELF_DIGEST_LINK, &d) < 0 || !d.verdef_count)
+		if (digest_of(l, candidates[i], &d) < 0 || !d.verdef_count)
 			continue;
 		for (size_t j = 0; j < d.verdef_count; j++) {
 			int order;
@@ -350,34 +377,35 @@ static bool is_legacy(struct ldso *l)
 	return false;
 }
 
-static const char *loader_path(struct ldso *l, const struct elf_digest *root)
+static const char *loader_path(struct ldso *l, const char *machine, const struct elf_digest *root)
 {
 	if (root->interp)
 		return root->interp;
-	const char *glibc = strcmp(l->machine, "aarch64") == 0 ? "/lib/ld-linux-aarch64.so.1" : "/lib64/ld-linux-x86-64.so.2";
-	const char *musl = arena_printf(l->arena, "/lib/ld-musl-%s.so.1", l->machine);
+	const char *glibc = strcmp(machine, "aarch64") == 0 ? "/lib/ld-linux-aarch64.so.1" : "/lib64/ld-linux-x86-64.so.2";
+	const char *musl = arena_printf(l->arena, "/lib/ld-musl-%s.so.1", machine);
 	return !host_exists(l->host, glibc) && host_exists(l->host, musl) ? musl : glibc;
 }
 
-static void prepare(struct ldso *l, const char *loader, bool secure)
+static void prepare(struct ldso *l, const char *loader)
 {
-	l->prepared = true;
-	l->triplet = arena_printf(l->arena, "%s-linux-gnu", l->machine);
-	l->musl = strstr(loader, "ld-musl") != NULL;
+	l->w->prepared = true;
+	l->w->loader = loader;
+	l->w->triplet = arena_printf(l->arena, "%s-linux-gnu", l->w->machine);
+	l->w->musl = strstr(loader, "ld-musl") != NULL;
 	read_levels(l);
-	if (l->musl) {
-		l->lib = "lib";
+	if (l->w->musl) {
+		l->w->lib = "lib";
 		read_defaults_musl(l);
 	} else {
-		l->legacy = strcmp(l->machine, "x86_64") == 0 && is_legacy(l);
-		if (l->legacy && l->legacy_bits >> 50)
-			l->platform = "haswell";
+		l->w->legacy = strcmp(l->w->machine, "x86_64") == 0 && is_legacy(l);
+		if (l->w->legacy && l->w->legacy_bits >> 50)
+			l->w->platform = "haswell";
 		read_defaults(l);
 		read_cache(l);
 	}
-	const char *path = secure ? NULL : host_env(l->host, "LD_LIBRARY_PATH");
+	const char *path = host_env(l->host, "LD_LIBRARY_PATH");
 	if (path && *path)
-		add_path_list(l, &l->library_path, path, "", !l->musl);
+		add_path_list(l, &l->w->library_path, path, "", !l->w->musl);
 }
 
 /* -- objects -------------------------------------------------------------------------------------------------------------------- */
@@ -475,7 +503,7 @@ static int try_file(struct ldso *l, const char *path, const char *name, const ch
 	struct elf_digest d;
 	int r = host_stat(l->host, path, &st);
 	if (r == -ENODATA)
-		l->uncertain = true;
+		l->w->uncertain = true;
 	if (r < 0 || st.kind != HOST_FILE)
 		return -ENOENT;
 	int same = find_file(l, path, &st);
@@ -483,14 +511,14 @@ static int try_file(struct ldso *l, const char *path, const char *name, const ch
 		add_name(l, (size_t)same, name);
 		return same;
 	}
-	r = collect_binary(l->host, l->arena, path, ELF_DIGEST_LINK, &d);
+	r = digest_of(l, path, &d);
 	if (r == -ENODATA) { /* the snapshot knows that it is there and no more */
-		l->uncertain = true;
+		l->w->uncertain = true;
 		return add_object(l, name, path, found_by, loader, NULL, &st);
 	}
 	if (r < 0)
 		return -ENOENT; /* may not be opened: the loader searches on */
-	if (d.is_32bit || (d.machine && strcmp(d.machine, l->machine) != 0))
+	if (d.is_32bit || (d.machine && strcmp(d.machine, l->w->machine) != 0))
 		return -ENOENT;
 	return add_object(l, name, path, found_by, loader, &d, &st);
 }
@@ -500,8 +528,8 @@ static int try_dir(struct ldso *l, const struct dir *d, const char *name, const 
 	if (!d->exists)
 		return -ENOENT;
 	const char *base = strcmp(d->tidy, "/") == 0 ? "" : d->tidy;
-	for (int i = l->first_level; i < 3; i++) {
-		int r = d->level[i] ? try_file(l, arena_printf(l->arena, "%s/glibc-hwcaps/%s/%s", base, l->levels[i], name), name, found_by, loader) : -ENOENT;
+	for (int i = l->w->first_level; i < 3; i++) {
+		int r = d->level[i] ? try_file(l, arena_printf(l->arena, "%s/glibc-hwcaps/%s/%s", base, l->w->levels[i], name), name, found_by, loader) : -ENOENT;
 		if (r != -ENOENT)
 			return r;
 	}
@@ -511,7 +539,7 @@ static int try_dir(struct ldso *l, const struct dir *d, const char *name, const 
 		for (unsigned i = 0; i < LEGACY_NAMES; i++)
 			if (set >> (LEGACY_NAMES - 1 - i) & 1)
 				buf_fmt(&sub, "/%s", legacy_names[i]);
-		bool supported = !(((set >> 2 & 1) && !(l->legacy_bits >> 50)) || ((set >> 1 & 1) && !(l->legacy_bits & 4)));
+		bool supported = !(((set >> 2 & 1) && !(l->w->legacy_bits >> 50)) || ((set >> 1 & 1) && !(l->w->legacy_bits & 4)));
 		int r = supported ? try_file(l, arena_printf(l->arena, "%s%s/%s", base, buf_view(&sub).ptr, name), name, found_by, loader) : -ENOENT;
 		buf_free(&sub);
 		if (r != -ENOENT)
@@ -532,8 +560,8 @@ static int try_dirs(struct ldso *l, const struct dirs *list, const char *name, c
 
 static bool is_default(const struct ldso *l, const char *path)
 {
-	for (size_t i = 0; i < l->defaults.count; i++) {
-		const char *dir = l->defaults.dir[i]->path;
+	for (size_t i = 0; i < l->w->defaults.count; i++) {
+		const char *dir = l->w->defaults.dir[i]->path;
 		size_t n = strlen(dir);
 		if (strncmp(path, dir, n) == 0 && path[n] == '/')
 			return true;
@@ -548,22 +576,22 @@ static int cache_rank(const struct ldso *l, struct str level)
 	if (str_is(level, "-"))
 		return 3;
 	if (str_starts(level, "0x"))
-		return str_to_hex(level, &bits) == 0 && !(bits & ~(l->legacy_bits | 1ull << 63)) ? 3 : -1;
-	for (int i = l->first_level; i < 3; i++)
-		if (str_is(level, l->levels[i]))
+		return str_to_hex(level, &bits) == 0 && !(bits & ~(l->w->legacy_bits | 1ull << 63)) ? 3 : -1;
+	for (int i = l->w->first_level; i < 3; i++)
+		if (str_is(level, l->w->levels[i]))
 			return i;
 	return -1;
 }
 
 static int try_cache(struct ldso *l, const char *name, int loader, bool nodeflib)
 {
-	if (!l->has_cache)
-		return try_dirs(l, &l->conf, name, "ld_so_cache", loader);
+	if (!l->w->has_cache)
+		return try_dirs(l, &l->w->conf, name, "ld_so_cache", loader);
 	const struct cached *best = NULL;
 	int best_rank = 4;
 	size_t n = strlen(name);
-	for (size_t i = 0; i < l->cache_count; i++) {
-		const struct cached *c = &l->cache[i];
+	for (size_t i = 0; i < l->w->cache_count; i++) {
+		const struct cached *c = &l->w->cache[i];
 		if (c->name.len != n || memcmp(c->name.ptr, name, n) != 0)
 			continue;
 		int rank = cache_rank(l, c->level);
@@ -602,7 +630,7 @@ static int search_glibc(struct ldso *l, const char *name, int from)
 	bool nodeflib = l->objects[from].elf.nodeflib;
 	int r = try_rpath(l, name, from);
 	if (r == -ENOENT)
-		r = try_dirs(l, &l->library_path, name, "ld_library_path", from);
+		r = l->secure ? -ENOENT : try_dirs(l, &l->w->library_path, name, "ld_library_path", from);
 	if (r == -ENOENT) {
 		read_dirs(l, (size_t)from);
 		r = try_dirs(l, &l->more[from].runpath, name, "runpath", from);
@@ -610,20 +638,20 @@ static int search_glibc(struct ldso *l, const char *name, int from)
 	if (r == -ENOENT)
 		r = try_cache(l, name, from, nodeflib);
 	if (r == -ENOENT && !nodeflib)
-		r = try_dirs(l, &l->defaults, name, "default", from);
+		r = try_dirs(l, &l->w->defaults, name, "default", from);
 	return r;
 }
 
 /* musl: LD_LIBRARY_PATH, then RPATH or RUNPATH (no difference) of the wanting object and all that led to it, then the system's path. */
 static int search_musl(struct ldso *l, const char *name, int from)
 {
-	int r = try_dirs(l, &l->library_path, name, "ld_library_path", from);
+	int r = l->secure ? -ENOENT : try_dirs(l, &l->w->library_path, name, "ld_library_path", from);
 	for (int i = from; i >= 0 && r == -ENOENT; i = l->objects[i].loader) {
 		read_dirs(l, (size_t)i);
 		bool runpath = l->objects[i].elf.runpath != NULL;
 		r = try_dirs(l, runpath ? &l->more[i].runpath : &l->more[i].rpath, name, runpath ? "runpath" : "rpath", from);
 	}
-	return r == -ENOENT ? try_dirs(l, &l->defaults, name, "default", from) : r;
+	return r == -ENOENT ? try_dirs(l, &l->w->defaults, name, "default", from) : r;
 }
 
 /* Names that musl's loader answers itself. */
@@ -641,12 +669,12 @@ static int load(struct ldso *l, const char *name, int from, const char **ret_fou
 	const char *origin = directory_of(l, l->objects[from].path);
 	const char *wanted = expand(l, name, origin);
 	size_t before = l->count;
-	int r = l->musl && is_musl_own(wanted) ? 1 : collect_ldso_find(l, wanted);
+	int r = l->w->musl && is_musl_own(wanted) ? 1 : collect_ldso_find(l, wanted);
 	if (r < 0) {
 		if (strchr(wanted, '/'))
 			r = try_file(l, wanted[0] == '/' || !host_cwd(l->host) ? wanted : arena_printf(l->arena, "%s/%s", host_cwd(l->host), wanted), wanted, "direct", from);
 		else
-			r = l->musl ? search_musl(l, wanted, from) : search_glibc(l, wanted, from);
+			r = l->w->musl ? search_musl(l, wanted, from) : search_glibc(l, wanted, from);
 	}
 	*ret_found_by = r < 0 ? NULL : (size_t)r < before ? "loaded" : l->objects[r].found_by;
 	return r;
@@ -708,40 +736,62 @@ static void preload_file(struct ldso *l)
 struct ldso *collect_ldso_new(struct arena *a, struct host *h)
 {
 	struct ldso *l = arena_alloc(a, sizeof *l);
-	*l = (struct ldso){.arena = a, .host = h};
+	*l = (struct ldso){.arena = a, .host = h, .w = arena_alloc(a, sizeof *l->w)};
 	return l;
+}
+
+struct ldso *collect_ldso_next(const struct ldso *before)
+{
+	struct ldso *l = collect_ldso_new(before->arena, before->host);
+	l->w = before->w;
+	return l;
+}
+
+/* The loader itself is there before everything else, then what is preloaded. */
+static void begin(struct ldso *l, const char *loader)
+{
+	struct elf_digest own;
+	struct host_stat st = {0};
+	host_stat(l->host, loader, &st);
+	bool known = digest_of(l, loader, &own) == 0;
+	int index = add_object(l, loader, loader, "loaded", 0, known ? &own : NULL, &st);
+	const char *base = strrchr(loader, '/');
+	if (index >= 0 && base)
+		add_name(l, (size_t)index, base + 1);
+	const char *list = l->secure ? NULL : host_env(l->host, "LD_PRELOAD");
+	if (list)
+		preload(l, list, " :");
+	if (!l->w->musl)
+		preload_file(l);
+}
+
+/* The world suits a machine and a loader; another one needs its own. */
+static void settle(struct ldso *l, const char *machine, const char *loader)
+{
+	if (l->w->prepared && (strcmp(l->w->machine, machine) != 0 || strcmp(l->w->loader, loader) != 0))
+		l->w = arena_alloc(l->arena, sizeof *l->w);
+	l->w->machine = machine;
+	if (!l->w->prepared)
+		prepare(l, loader);
 }
 
 int collect_ldso_program(struct ldso *l, const char *path)
 {
-	struct elf_digest d, own;
+	struct elf_digest d;
 	struct host_stat st = {0};
-	if (l->prepared)
+	if (l->count)
 		return -EBUSY;
-	int r = collect_binary(l->host, l->arena, path, ELF_DIGEST_LINK, &d);
+	int r = digest_of(l, path, &d);
 	if (r < 0)
 		return r;
 	host_stat(l->host, path, &st);
-	l->machine = d.machine ? d.machine : "x86_64";
-	bool secure = (st.mode & 06000) != 0;
-	const char *loader = loader_path(l, &d);
+	l->secure = (st.mode & 06000) != 0;
 	add_object(l, path, path, "program", -1, &d, &st);
 	if (d.problem && strcmp(d.problem, "truncated") != 0)
 		return 0;
-	prepare(l, loader, secure);
-	/* The loader is there before everything else. */
-	struct host_stat loader_st = {0};
-	host_stat(l->host, loader, &loader_st);
-	bool known = collect_binary(l->host, l->arena, loader, ELF_DIGEST_LINK, &own) == 0;
-	int index = add_object(l, loader, loader, "loaded", 0, known ? &own : NULL, &loader_st);
-	const char *base = strrchr(loader, '/');
-	if (index >= 0 && base)
-		add_name(l, (size_t)index, base + 1);
-	const char *list = secure ? NULL : host_env(l->host, "LD_PRELOAD");
-	if (list)
-		preload(l, list, " :");
-	if (!l->musl)
-		preload_file(l);
+	const char *machine = d.machine ? d.machine : "x86_64", *loader = loader_path(l, machine, &d);
+	settle(l, machine, loader);
+	begin(l, loader);
 	l->objects[0].problem = NULL; /* a program that is cut short still has its list of libraries */
 	close_over(l, 0);
 	l->objects[0].problem = d.problem;
@@ -750,23 +800,21 @@ int collect_ldso_program(struct ldso *l, const char *path)
 
 void collect_ldso_bare(struct ldso *l, const char *machine)
 {
-	struct elf_digest none = {.machine = machine};
+	struct elf_digest none = ELF_DIGEST_NONE;
 	struct host_stat st = {0};
-	const char *list = host_env(l->host, "LD_PRELOAD");
-
-	if (l->prepared)
+	none.machine = machine;
+	if (l->count)
 		return;
-	l->machine = machine;
-	add_object(l, "", "/", "program", -1, &none, &st);
-	prepare(l, loader_path(l, &none), false);
-	if (list)
-		preload(l, list, " :");
+	const char *loader = loader_path(l, machine, &none);
+	settle(l, machine, loader);
+	add_object(l, "program", "/", "program", -1, &none, &st);
+	begin(l, loader);
 	close_over(l, 0);
 }
 
 int collect_ldso_open(struct ldso *l, const char *name, int loader)
 {
-	if (!l->prepared || loader < 0 || (size_t)loader >= l->count)
+	if (!l->w->prepared || loader < 0 || (size_t)loader >= l->count)
 		return -EINVAL;
 	size_t before = l->count;
 	int to = want(l, name, loader);
@@ -852,5 +900,5 @@ void collect_ldso_check(struct ldso *l)
 
 struct ldso_result collect_ldso_result(const struct ldso *l)
 {
-	return (struct ldso_result){l->objects, l->count, l->wants, l->want_count, l->unmet, l->unmet_count, l->uncertain, l->musl};
+	return (struct ldso_result){l->objects, l->count, l->wants, l->want_count, l->unmet, l->unmet_count, l->w->uncertain, l->w->musl};
 }

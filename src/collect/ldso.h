@@ -57,10 +57,13 @@ struct ldso_result {
 
 struct ldso *collect_ldso_new(struct arena *a, struct host *h);
 
+/* A fresh process on the same machine: directories, the cache and digests are not read again. */
+struct ldso *collect_ldso_next(const struct ldso *before);
+
 /* The program that starts, or a shared library taken as one, as ldd does; LD_PRELOAD, and the closure. 0, or the negative errno of reading it. */
 int collect_ldso_program(struct ldso *l, const char *path);
 
-/* Some program of this machine whose file does not matter: for what any process would find by a name alone. */
+/* Some program of this machine whose file does not matter: for what any process would find by a name alone. Instead of collect_ldso_program. */
 void collect_ldso_bare(struct ldso *l, const char *machine);
 
 /* dlopen(name) by object `loader` (0: the program), and the closure of it. Index of the object, or -ENOENT, -ENOEXEC (no library for this loader), ... */
