@@ -18,6 +18,12 @@ const struct collector collectors[] = {
 	{"python", collect_python},
 	{"torch", collect_torch},
 	{"toolkit", collect_toolkit},
+	{"container", collect_container},
+	{"mount", collect_mount},
+	{"limit", collect_limit},
+	{"variable", collect_variable},
+	{"network", collect_network},
+	{"rdma", collect_rdma},
 };
 const size_t collector_count = sizeof collectors / sizeof collectors[0];
 

@@ -44,5 +44,11 @@ void collect_purpose(struct collect *c);
 void collect_python(struct collect *c);
 void collect_torch(struct collect *c);   /* after python */
 void collect_toolkit(struct collect *c); /* after python */
+void collect_container(struct collect *c);
+void collect_mount(struct collect *c); /* after python: its prefix */
+void collect_limit(struct collect *c);
+void collect_variable(struct collect *c);
+void collect_network(struct collect *c); /* after system: the host's name */
+void collect_rdma(struct collect *c);
 
 #endif
