@@ -595,20 +595,14 @@ static const char *python_below(struct collect *c, const char *prefix)
 	return NULL;
 }
 
-/* An option names a program on PATH, an interpreter, or the directory of a venv or of a conda prefix. */
+/* An option names an interpreter, the directory of a venv or of a conda prefix, or a program on PATH. A directory goes before a program: "env". */
 static const char *by_option(struct collect *c)
 {
-	if (!strchr(c->python, '/')) {
-		const char *found = collect_which(c, c->python, NULL);
-		if (found)
-			return collect_unshim(c, found);
-	}
 	const char *path = absolute(c, c->python);
-	if (!path)
-		return NULL;
-	if (host_is_dir(c->host, path))
+	if (path && host_is_dir(c->host, path))
 		return python_below(c, path);
-	return collect_unshim(c, path);
+	const char *found = strchr(c->python, '/') ? path : collect_which(c, c->python, NULL);
+	return found ? collect_unshim(c, found) : NULL;
 }
 
 static const char *by_path(struct collect *c)
