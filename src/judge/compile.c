@@ -270,12 +270,12 @@ static const char *reads_of(struct compile *c, const char *sql)
 
 static void compile_rule(struct compile *c, const struct yaml *entry)
 {
-	static const char *const keys[] = {"id", "cause", "table", "where", "given", "wrong", "level", "certainty", "mode", "essential", "let", "says", "subject", "examples", "note", NULL};
+	static const char *const keys[] = {"id", "cause", "table", "where", "given", "wrong", "level", "certainty", "mode", "essential", "let", "says", "subject", "rank", "examples", "note", NULL};
 	static const char *const levels[] = {"fail", "warn", "info", NULL}, *const sure[] = {"certain", "likely", "possible", NULL}, *const modes[] = {"any", "check", "explain", NULL};
 	check_keys(c, entry, keys);
 	const char *id = required(c, entry, "id"), *cause = required(c, entry, "cause"), *table = required(c, entry, "table");
 	const char *where = yaml_text(entry, "where"), *given = yaml_text(entry, "given"), *wrong = required(c, entry, "wrong"), *subject = yaml_text(entry, "subject");
-	const char *says = yaml_text(entry, "says"), *essential = yaml_text(entry, "essential");
+	const char *says = yaml_text(entry, "says"), *essential = yaml_text(entry, "essential"), *rank = yaml_text(entry, "rank");
 	if (!is_id(id))
 		complain(c, entry->line, "'%s' is no id", id);
 	if (!is_table(table)) {
@@ -284,7 +284,7 @@ static void compile_rule(struct compile *c, const struct yaml *entry)
 	}
 	const char *zh = chinese(c, overlay(c, id), "says", says);
 	struct buf select = BUF_MAX(65536), names = BUF_MAX(65536);
-	buf_fmt(&select, "SELECT \"%s\".rowid, \"%s\".node, (%s), (%s), (%s)", table, table, given ? given : "1", wrong, subject ? subject : "NULL");
+	buf_fmt(&select, "SELECT \"%s\".rowid, \"%s\".node, (%s), (%s), (%s), (%s)", table, table, given ? given : "1", wrong, subject ? subject : "NULL", rank ? rank : "NULL");
 	add_placeholders(c, entry, table, says, &select, &names);
 	add_placeholders(c, entry, table, zh, &select, &names);
 	buf_fmt(&select, " FROM \"%s\" WHERE (%s)", table, where ? where : "1");

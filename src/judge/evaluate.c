@@ -250,12 +250,14 @@ static void fire(struct judge *j, struct candidates *c, const struct rule *r, co
 	f->stage = r->stage;
 	f->status = status;
 	f->certainty = strcmp(r->certainty, "certain") == 0 ? CERTAIN : strcmp(r->certainty, "likely") == 0 ? LIKELY : POSSIBLE;
-	f->says = evaluate_text(j, r->says, r->names, q, 5);
+	f->says = evaluate_text(j, r->says, r->names, q, 6);
 	f->table = r->table;
 	f->key = subject ? arena_strdup(j->arena, subject) : key_text(j, row);
 	f->node = node ? arena_strdup(j->arena, node) : NULL;
 	if (t == TABLE_event)
 		take_event(j, f, row);
+	if (!store_is_null(q, 5))
+		f->rank = store_int(q, 5);
 	add_reads(j, f, r->reads, row);
 }
 
