@@ -170,11 +170,19 @@ static struct str version_in_name(const char *path)
 	return n && n < name.len && (name.ptr[n - 1] == '-' || str_starts(name, "python")) && name.ptr[n] != '.' ? str_skip(name, n) : str_n("", 0);
 }
 
+/* Whoever names an interpreter means its environment as if it were activated: its own programs go before PATH. */
+static const char *own_program(struct collect *c, const struct interpreter *py, const char *name)
+{
+	const char *path = c->python && py ? arena_printf(c->arena, "%s/bin/%s", py->prefix, name) : NULL;
+	return path && host_exists(c->host, path) ? path : NULL;
+}
+
 static void fill_program(struct collect *c, const struct interpreter *py, const struct tool *tool)
 {
 	struct facts_row *row = facts_add(c->facts, TABLE_program);
 	facts_text(row, program__name, tool->name, "PATH");
-	const char *path = collect_which(c, tool->name, NULL), *real;
+	const char *own = tool->of_python ? own_program(c, py, tool->name) : NULL;
+	const char *path = own ? own : collect_which(c, tool->name, NULL), *real;
 	if (!path) {
 		facts_gap(row, program__path, GAP_ABSENT, "PATH", NULL);
 		return;
@@ -196,7 +204,8 @@ static void fill_program(struct collect *c, const struct interpreter *py, const 
 	const char *interpreter = strncmp(tool->name, "python", 6) == 0 ? NULL : script_interpreter(c, behind);
 	if (interpreter)
 		facts_text(row, program__interpreter, interpreter, behind);
-	int same = same_environment(c, py, behind, interpreter);
+	/* What PATH holds besides an environment that was named is nobody's choice. */
+	int same = c->python && !own ? -1 : same_environment(c, py, behind, interpreter);
 	if (same >= 0)
 		facts_bool(row, program__same_environment, same, behind);
 }
