@@ -450,11 +450,10 @@ static int load_dir(struct loading *l, const char *dir)
 		if (str_starts(line, "base ") && (rc = index_line(&here, line)) < 0)
 			return rc;
 	}
-	static const char *const parts[] = {"files", "digests", "probes"};
-	for (size_t i = 0; i < 3; i++)
+	static const char *const parts[] = {"files", "digests"};
+	for (size_t i = 0; i < 2; i++)
 		if ((rc = load_tree(&here, dir, parts[i], 0)) < 0)
 			return rc;
-	l->files = here.files;
 	rest = text;
 	bool first = true;
 	while (str_next_line(&rest, &line)) {
@@ -464,7 +463,10 @@ static int load_dir(struct loading *l, const char *dir)
 		if (!str_starts(line, "base ") && (rc = index_line(&here, line)) < 0)
 			return rc;
 	}
-	return 0;
+	/* A line "probe" forgets what the base's probe printed; what this one's printed comes after it. */
+	rc = load_tree(&here, dir, "probes", 0);
+	l->files = here.files;
+	return rc < 0 ? rc : 0;
 }
 
 static int load_member(void *arg, const char *name, struct str data)
