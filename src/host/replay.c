@@ -207,7 +207,7 @@ static int index_line(struct loading *l, struct str line)
 		if (!l->dir || ++l->bases > 8)
 			return fail(l, -EBADMSG, "base snapshots nest too deep, or stand in an archive");
 		struct loading base = *l;
-		base.dir = path_clean(h->arena, arena_printf(h->arena, "%s/%.*s", l->dir, (int)value.len, value.ptr));
+		base.dir = arena_printf(h->arena, "%s/%.*s", l->dir, (int)value.len, value.ptr);
 		int rc = load_dir(&base, base.dir);
 		l->files = base.files;
 		return rc;
@@ -242,12 +242,14 @@ static int index_line(struct loading *l, struct str line)
 	} else if (str_is(key, "probe")) {
 		const char *state = "";
 		if (word(&value, h->arena, &text) && word(&value, h->arena, &state)) {
-			struct answer *a = memory_put(h, ANSWER_PROBE, text);
+			struct answer *a = memory_find(&h->memory, ANSWER_PROBE, text);
+			struct str output = a ? a->probe.output : str_n("", 0); /* probes/NAME.json may have been read before */
+			a = memory_put(h, ANSWER_PROBE, text);
 			for (size_t i = 0; i < sizeof probe_states / sizeof probe_states[0]; i++)
 				if (strcmp(state, probe_states[i]) == 0)
 					a->probe.status = (enum host_probe_status)i;
 			a->probe.code = (int)number(&value, 0);
-			a->probe.output = str_n("", 0);
+			a->probe.output = output;
 		}
 	} else if (word(&value, h->arena, &path)) {
 		struct answer *a;
