@@ -148,6 +148,24 @@ static struct finding *merge(struct judge *j, struct finding *list)
 	return merged;
 }
 
+/* A line that names a host and no rank (kernel, launcher, scheduler) speaks of the rank of that host, when only one speaks there. */
+static void rank_by_host(struct judge *j, struct finding *f)
+{
+	int64_t only = -1, rank;
+	if (f->rank >= 0 || !f->node)
+		return;
+	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
+		const char *host = facts_get_text(event, event__host);
+		if (!host || strcmp(host, f->node) != 0 || !facts_get_int(event, event__rank, &rank) || rank == only)
+			continue;
+		if (only >= 0)
+			return;
+		only = rank;
+	}
+	f->rank = only;
+	add_rank(j, f, only);
+}
+
 /* -- doubt, ground, fold ------------------------------------------------------------------------------------------------ */
 
 static void remove_finding(struct finding **list, struct finding *f)
@@ -329,6 +347,8 @@ static void decide(struct judge *j, struct judgement *ret, const struct stage_se
 void causes_order(struct judge *j, struct candidates *c, const struct stage_seen *seen, struct judgement *ret)
 {
 	struct finding *list = merge(j, c->first);
+	for (struct finding *f = list; f; f = f->next)
+		rank_by_host(j, f);
 	drop_doubts(&list);
 	apply_grounds(j, &list, ret);
 	sort(&list);
