@@ -208,6 +208,8 @@ static void fill_program(struct collect *c, const struct interpreter *py, const 
 	int same = c->python && !own ? -1 : same_environment(c, py, behind, interpreter);
 	if (same >= 0)
 		facts_bool(row, program__same_environment, same, behind);
+	else if (c->python && !own)
+		facts_gap(row, program__same_environment, GAP_ABSENT, behind, "not asked for");
 }
 
 void collect_python(struct collect *c)
