@@ -2,9 +2,11 @@
 
 #include <errno.h>
 
+#include "collect/binary.h"
 #include "parse/dist_info.h"
 #include "parse/pep440.h"
 #include "parse/pep508.h"
+#include "parse/sha256.h"
 
 #define METADATA_HEAD ((size_t)16 << 10) /* the headers of nearly every distribution; the description behind them is of no use */
 #define METADATA_MAX ((size_t)1 << 20)
@@ -461,10 +463,10 @@ struct owners {
 	size_t count, cap;
 };
 
-static bool is_checked(const struct package *p)
+static bool is_checked(const struct scan *s, const struct package *p)
 {
-	return !p->shadowed && !p->broken && p->kind == DIST_INFO && p->on->kind != PATH_DIST &&
-	       (strcmp(p->canonical, "torch") == 0 || strncmp(p->canonical, "nvidia-", 7) == 0 || strcmp(p->canonical, "triton") == 0 ||
+	return !p->shadowed && !p->broken && !p->editable && p->kind == DIST_INFO && p->on->kind != PATH_DIST &&
+	       (s->c->deep || strcmp(p->canonical, "torch") == 0 || strncmp(p->canonical, "nvidia-", 7) == 0 || strcmp(p->canonical, "triton") == 0 ||
 		strcmp(p->canonical, "pytorch-triton") == 0);
 }
 
@@ -494,21 +496,49 @@ static const struct package *other_owner(const struct owners *o, const char *pat
 	return NULL;
 }
 
-static void fill_integrity(struct scan *s, const struct package *p, const char *path, const struct dist_record *r, const struct owners *o)
+static int make_sha256(struct host_file *file, struct buf *ret_text, void *arg)
+{
+	char text[PARSE_SHA256_TEXT];
+	struct parse_source source = collect_binary_source(file);
+	(void)arg;
+	int rc = parse_sha256(&source, text);
+	if (rc == 0)
+		buf_text(ret_text, text);
+	return rc;
+}
+
+/* What is wrong with a file, NULL when nothing is or it cannot be told; what RECORD says and what is there, as texts. */
+static const char *problem_of(struct scan *s, const char *path, const struct dist_record *r, const char **ret_expected, const char **ret_found)
 {
 	struct host_stat st;
+	struct str hash;
 	int rc = host_stat(s->c->host, path, &st);
-	if (rc == 0 && st.kind == HOST_FILE && st.size == r->size)
-		return;
-	if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR)
+	*ret_expected = arena_printf(s->c->arena, "%llu", (unsigned long long)r->size);
+	*ret_found = NULL;
+	if (rc < 0)
+		return rc == -ENOENT || rc == -ENOTDIR ? "missing" : NULL;
+	*ret_found = arena_printf(s->c->arena, "%llu", (unsigned long long)st.size);
+	if (st.kind != HOST_FILE || st.size != r->size)
+		return st.size < r->size ? "truncated" : "size";
+	if (!s->c->deep || !str_is(r->algorithm, "sha256") || host_digest(s->c->host, "sha256", path, make_sha256, NULL, &hash) < 0 || str_eq(hash, r->digest))
+		return NULL;
+	*ret_expected = str_dup(s->c->arena, r->digest);
+	*ret_found = str_dup(s->c->arena, hash);
+	return "hash";
+}
+
+static void fill_integrity(struct scan *s, const struct package *p, const char *path, const struct dist_record *r, const struct owners *o)
+{
+	const char *expected, *found, *problem = problem_of(s, path, r, &expected, &found);
+	if (!problem)
 		return;
 	struct facts_row *row = facts_add(s->c->facts, TABLE_integrity);
 	facts_text(row, integrity__path, path, p->metadata);
 	facts_text(row, integrity__package, p->name, p->metadata);
-	facts_text(row, integrity__problem, rc < 0 ? "missing" : st.size < r->size ? "truncated" : "size", path);
-	facts_text(row, integrity__expected, arena_printf(s->c->arena, "%llu", (unsigned long long)r->size), p->metadata);
-	if (rc == 0)
-		facts_text(row, integrity__found, arena_printf(s->c->arena, "%llu", (unsigned long long)st.size), path);
+	facts_text(row, integrity__problem, problem, path);
+	facts_text(row, integrity__expected, expected, p->metadata);
+	if (found)
+		facts_text(row, integrity__found, found, path);
 	else
 		facts_gap(row, integrity__found, GAP_ABSENT, path, "not there");
 	const struct package *other = other_owner(o, path, p);
@@ -538,7 +568,7 @@ static void check_integrity(struct scan *s)
 			struct str text;
 			struct dist_record r;
 			int rc, problems = s->c->facts->count[TABLE_integrity];
-			if (!is_checked(p) || read_record(s, p, &text) < 0)
+			if (!is_checked(s, p) || read_record(s, p, &text) < 0)
 				continue;
 			while ((rc = parse_dist_record(s->c->arena, &text, &r))) {
 				if (rc < 0 || !is_wanted(s, &r))

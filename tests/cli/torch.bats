@@ -138,6 +138,16 @@ old_nccl() { mkdir -p "$1"; ${CC:-cc} -shared -fPIC -nostdlib -Wl,-soname,libncc
 	holds 'not d["gpu_code"]'
 }
 
+@test "--deep compares hashes, and finds a change that keeps the size" {
+	"$MAKE" env
+	site=$(echo env/lib/python3.*/site-packages)
+	printf 'A' | dd of="$site/nvidia/nccl/lib/libnccl.so.2" bs=1 seek=2000 conv=notrunc 2>/dev/null
+	check
+	holds 'not d["integrity"]'
+	"$DAVY" check --deep --json --python env > davy.json 2>/dev/null || [ $? -le 2 ]
+	holds '[i["path"].split("/")[-1] for i in d["integrity"]] == ["libnccl.so.2"] and d["integrity"][0]["problem"] == "hash"'
+}
+
 @test "a file that stands for a large file that was never fetched" {
 	"$MAKE" env
 	for f in env/lib/python3.*/site-packages/torch/lib/libtorch_python.so; do printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n' > "$f"; done

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "parse/dist_info.h"
+#include "parse/sha256.h"
 
 static struct arena *arena;
 
@@ -112,6 +113,19 @@ static void test_assignment(void **state)
 	assert_int_equal(parse_dist_assignment(fresh, "xpu", &v), -ENOENT);
 }
 
+static void test_sha256(void **state)
+{
+	(void)state;
+	char text[PARSE_SHA256_TEXT];
+	struct str empty = STR(""), abc = STR("abc");
+	struct parse_source source = parse_source_of(&empty);
+	assert_int_equal(parse_sha256(&source, text), 0);
+	assert_string_equal(text, "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU");
+	source = parse_source_of(&abc);
+	assert_int_equal(parse_sha256(&source, text), 0);
+	assert_string_equal(text, "ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0");
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -131,6 +145,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_metadata), cmocka_unit_test(test_requires_txt), cmocka_unit_test(test_directory),
 		cmocka_unit_test(test_record),	 cmocka_unit_test(test_small_files),  cmocka_unit_test(test_assignment),
+		cmocka_unit_test(test_sha256),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
