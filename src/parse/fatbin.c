@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #define WINDOW 4096u
+#define WINDOW_MIN 512u
 #define SEARCH_BLOCK 65536u
 #define CONTAINER_MAGIC 0xBA55ED50u
 #define WRAPPER_MAGIC 0x466243B1u
@@ -28,6 +29,8 @@ struct walk {
 	struct fatbin *out;
 	uint64_t window_off;
 	size_t window_len;
+	size_t read_len;   /* what the next read takes: less when windows serve once, as over many small containers far apart */
+	unsigned served;   /* how often this window served */
 	uint64_t gap;
 	unsigned char window[WINDOW];
 	unsigned char block[SEARCH_BLOCK];
@@ -36,14 +39,20 @@ struct walk {
 /* n bytes (at most WINDOW) at off; NULL beyond the end or on a read error, which is kept in *error. */
 static const unsigned char *peek(struct walk *w, uint64_t off, size_t n, int *error)
 {
-	if (off >= w->window_off && off - w->window_off <= w->window_len && w->window_len - (off - w->window_off) >= n)
+	if (off >= w->window_off && off - w->window_off <= w->window_len && w->window_len - (off - w->window_off) >= n) {
+		w->served++;
 		return w->window + (off - w->window_off);
+	}
 	if (!checked_range(off, n, w->source->size)) {
 		*error = -ENODATA;
 		return NULL;
 	}
+	w->read_len = w->served > 3 ? WINDOW : w->read_len / 2 < WINDOW_MIN ? WINDOW_MIN : w->read_len / 2;
+	w->served = 0;
 	uint64_t left = w->source->size - off;
-	size_t len = left < WINDOW ? (size_t)left : WINDOW;
+	size_t len = w->read_len < n ? n : w->read_len;
+	if (len > left)
+		len = (size_t)left;
 	w->window_len = 0;
 	*error = parse_source_read(w->source, off, w->window, len);
 	if (*error < 0)
@@ -385,6 +394,7 @@ int parse_fatbin(const struct elf *e, struct fatbin *ret)
 		return -ENOMEM;
 	w->source = e->source;
 	w->out = ret;
+	w->read_len = WINDOW;
 	int r = 0;
 	bool cuda = is_cuda(e);
 	for (size_t i = 0; i < e->section_count && r == 0; i++)
