@@ -9,6 +9,7 @@
 #include "parse/pciconf.h"
 
 #define DEADLINE_MS 2000
+#define COLD_DEADLINE_MS 10000
 #define GPUS_MAX 64
 #define NVML "probe nvml"
 #define CUDA "probe cuda"
@@ -29,11 +30,19 @@ static bool is_wanted(struct collect *c, const char *name)
 
 static const char *const names[] = {"nvml", "cuda", "rocm", "ibverbs"};
 
+/* Without nvidia-persistenced the first to ask waits until the driver has started every GPU: about a second for each. */
+static int deadline_of(struct collect *c, const char *name)
+{
+	bool nvidia = str_is(str_of(name), "nvml") || str_is(str_of(name), "cuda");
+
+	return nvidia && !host_exists(c->host, "/run/nvidia-persistenced/socket") ? COLD_DEADLINE_MS : DEADLINE_MS;
+}
+
 void collect_probe_start(struct collect *c)
 {
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (is_wanted(c, names[i]))
-			host_probe_start(c->host, names[i], DEADLINE_MS);
+			host_probe_start(c->host, names[i], deadline_of(c, names[i]));
 }
 
 static const char *json_text(struct collect *c, const struct json *v)
@@ -68,7 +77,7 @@ void probe_ask(struct collect *c, const char *name, struct probe_answer *ret)
 	struct host_probe probe;
 
 	*ret = (struct probe_answer){.status = HOST_PROBE_SKIPPED, .status_name = "skipped"};
-	if (host_probe(c->host, name, DEADLINE_MS, &probe) < 0)
+	if (host_probe(c->host, name, deadline_of(c, name), &probe) < 0)
 		return;
 	read_lines(c, probe.output, ret, &calling);
 	ret->status = probe.status;
@@ -80,7 +89,7 @@ void probe_ask(struct collect *c, const char *name, struct probe_answer *ret)
 	switch (ret->status) {
 	case HOST_PROBE_OK: break;
 	case HOST_PROBE_MISSING: ret->message = json_text(c, parse_json_get(ret->answer, "missing")); break;
-	case HOST_PROBE_TIMEOUT: ret->message = arena_printf(c->arena, "%s did not return within %d ms", calling, DEADLINE_MS); break;
+	case HOST_PROBE_TIMEOUT: ret->message = arena_printf(c->arena, "%s did not return within %d ms", calling, probe.code); break;
 	case HOST_PROBE_CRASH: ret->message = arena_printf(c->arena, "%s ended with signal %d", calling, probe.code); break;
 	case HOST_PROBE_ERROR:
 		if (ret->error_call)
