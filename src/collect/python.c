@@ -212,6 +212,50 @@ static void fill_program(struct collect *c, const struct interpreter *py, const 
 		facts_gap(row, program__same_environment, GAP_ABSENT, behind, "not asked for");
 }
 
+/* -- local_module ------------------------------------------------------------------------------------------------------- */
+
+/* Modules that training scripts and PyTorch import, under names that people give to their own files. */
+static const char *const hidden_stdlib[] = {"abc", "ast", "calendar", "code", "codecs", "collections", "copy", "csv", "ctypes", "dataclasses", "datetime", "decimal", "email", "enum",
+	"functools", "glob", "hashlib", "html", "http", "inspect", "io", "json", "linecache", "locale", "logging", "math", "numbers", "operator", "pathlib", "pickle", "platform", "profile",
+	"queue", "random", "secrets", "select", "selectors", "shutil", "signal", "site", "socket", "ssl", "statistics", "string", "struct", "subprocess", "tempfile", "threading", "time",
+	"token", "tokenize", "traceback", "types", "typing", "uuid", "warnings", "weakref", NULL};
+static const char *const hidden_packages[] = {"torch", "torchvision", "torchaudio", "triton", "numpy", "scipy", "pandas", "transformers", "accelerate", "deepspeed", "datasets",
+	"tokenizers", "peft", "vllm", "apex", "xformers", "sympy", "tqdm", "wandb", "yaml", NULL};
+
+static const char *hiding_file(struct collect *c, const char *cwd, const struct host_list *list, const char *module)
+{
+	size_t n = strlen(module);
+	for (size_t i = 0; i < list->count; i++) {
+		const char *name = list->names[i];
+		if (strncmp(name, module, n) != 0)
+			continue;
+		const char *path = arena_printf(c->arena, "%s/%s", cwd, name);
+		if (strcmp(name + n, ".py") == 0 || (!name[n] && host_exists(c->host, arena_printf(c->arena, "%s/__init__.py", path))))
+			return path;
+	}
+	return NULL;
+}
+
+/* A folder without __init__.py hides nothing: an installed package goes before it. */
+static void fill_local_modules(struct collect *c, const struct interpreter *py)
+{
+	const char *cwd = host_cwd(c->host);
+	struct host_list list;
+	facts_table_read(c->facts, TABLE_local_module);
+	if (!cwd || strncmp(cwd, py->base_prefix, strlen(py->base_prefix)) == 0 || strncmp(cwd, py->prefix, strlen(py->prefix)) == 0 || host_list(c->host, cwd, &list) < 0)
+		return;
+	for (size_t k = 0; k < 2; k++)
+		for (const char *const *module = k ? hidden_packages : hidden_stdlib; *module; module++) {
+			const char *path = hiding_file(c, cwd, &list, *module);
+			if (!path || (k && !facts_find(c->facts, package__canonical, strcmp(*module, "yaml") == 0 ? "pyyaml" : *module)))
+				continue;
+			struct facts_row *row = facts_add(c->facts, TABLE_local_module);
+			facts_text(row, local_module__name, *module, path);
+			facts_text(row, local_module__path, path, path);
+			facts_text(row, local_module__kind, k ? "package" : "stdlib", path);
+		}
+}
+
 void collect_python(struct collect *c)
 {
 	struct interpreter py;
@@ -235,4 +279,5 @@ void collect_python(struct collect *c)
 	fill_python(c, &py, asked);
 	fill_sys_path(c, &py);
 	collect_packages(c, &py);
+	fill_local_modules(c, &py);
 }

@@ -169,3 +169,13 @@ assert any(u["fact"].startswith("python") or u["fact"].startswith("torch") for u
 	PATH=$PWD/a/bin:$PATH check
 	holds 'programs["pip"]["same_environment"] is True and programs["accelerate"]["same_environment"] is True and programs["torchrun"]["same_environment"] is False'
 }
+
+@test "files of the working directory that hide modules" {
+	interpreter "$PWD/a" 3.11 3.11.7
+	dist a/lib/python3.11/site-packages torch 2.5.1
+	mkdir -p work/torch work/numpy work/datasets
+	: > work/torch/__init__.py; : > work/random.py; : > work/numpy/__init__.py; : > work/model.py
+	cd work
+	check --python ../a
+	holds '{(m["name"], m["kind"]) for m in d["local_module"]} == {("torch", "package"), ("random", "stdlib")}'
+}
