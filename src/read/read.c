@@ -3,8 +3,86 @@
 #include <ctype.h>
 
 /* One line each: extern here, and its place in the order below. */
+extern const struct reader read_nvidia_smi_table;
+extern const struct reader read_nvidia_smi_list;
+extern const struct reader read_nvidia_smi_query;
+extern const struct reader read_nvidia_smi_csv;
+extern const struct reader read_nvidia_proc_version;
+extern const struct reader read_collect_env;
+extern const struct reader read_python_answers;
+extern const struct reader read_pip_list_reader;
+extern const struct reader read_pip_freeze_reader;
+extern const struct reader read_pip_show_reader;
+extern const struct reader read_conda_list_reader;
+extern const struct reader read_pip_satisfied_reader;
+extern const struct reader read_pip_installed_reader;
+extern const struct reader read_pip_conflict_reader;
+extern const struct reader read_pip_version_reader;
+extern const struct reader read_df_reader;
+extern const struct reader read_mount_reader;
+extern const struct reader read_free_reader;
+extern const struct reader read_ulimit_reader;
+extern const struct reader read_ulimit_one_reader;
+extern const struct reader read_uname_reader;
+extern const struct reader read_os_reader;
+extern const struct reader read_tegra_reader;
+extern const struct reader read_nvcc_reader;
+extern const struct reader read_gcc_reader;
+extern const struct reader read_ldd_version_reader;
+extern const struct reader read_lsmod_reader;
+extern const struct reader read_build_reader;
+extern const struct reader read_ip_reader;
+extern const struct reader read_ip_brief_reader;
+extern const struct reader read_route_reader;
+extern const struct reader read_ibstat_reader;
+extern const struct reader read_ibv_devinfo_reader;
+extern const struct reader read_variable_reader;
+extern const struct reader read_echo_reader;
+extern const struct reader read_topology_reader;
+extern const struct reader read_npu_smi_reader;
+extern const struct reader read_gfx_reader;
+extern const struct reader read_lspci_reader;
 
 const struct reader *const readers[] = {
+	&read_nvidia_smi_table,
+	&read_nvidia_smi_list,
+	&read_nvidia_smi_query,
+	&read_nvidia_smi_csv,
+	&read_nvidia_proc_version,
+	&read_collect_env,
+	&read_python_answers,
+	&read_pip_list_reader,
+	&read_pip_freeze_reader,
+	&read_pip_show_reader,
+	&read_conda_list_reader,
+	&read_pip_satisfied_reader,
+	&read_pip_installed_reader,
+	&read_pip_conflict_reader,
+	&read_pip_version_reader,
+	&read_df_reader,
+	&read_mount_reader,
+	&read_free_reader,
+	&read_ulimit_reader,
+	&read_ulimit_one_reader,
+	&read_uname_reader,
+	&read_os_reader,
+	&read_tegra_reader,
+	&read_nvcc_reader,
+	&read_gcc_reader,
+	&read_ldd_version_reader,
+	&read_lsmod_reader,
+	&read_build_reader,
+	&read_ip_reader,
+	&read_ip_brief_reader,
+	&read_route_reader,
+	&read_ibstat_reader,
+	&read_ibv_devinfo_reader,
+	&read_variable_reader,
+	&read_echo_reader,
+	&read_topology_reader,
+	&read_npu_smi_reader,
+	&read_gfx_reader,
+	&read_lspci_reader,
 	NULL,
 };
 

@@ -1,0 +1,278 @@
+/* Package lists: pip list, pip freeze, uv pip list, pip show, conda list; pip's own sentences about what is installed or does not fit. */
+#include "read/fill.h"
+#include "read/read.h"
+
+static bool is_name(struct str s)
+{
+	if (!s.len || s.len > 100 || !((s.ptr[0] >= 'a' && s.ptr[0] <= 'z') || (s.ptr[0] >= 'A' && s.ptr[0] <= 'Z')))
+		return false;
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.ptr[i];
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.'))
+			return false;
+	}
+	return true;
+}
+
+/* "torch    2.4.0+cu121   /editable/path" of pip list. */
+static bool column_line(struct facts *f, struct str line, const char *origin)
+{
+	struct str name, version, rest = line;
+	if (!str_next_word(&rest, &name) || !str_next_word(&rest, &version) || !is_name(name) || !read_is_version(version))
+		return false;
+	struct facts_row *row = read_package(f, name, version, NULL, origin);
+	struct str more;
+	if (str_next_word(&rest, &more) && more.ptr[0] == '/') {
+		read_fill_str(row, package__location, more, origin);
+		read_fill_bool(row, package__editable, true, origin);
+	}
+	return true;
+}
+
+/* "torch==2.4.0+cu121", "torch @ file:///x/torch-2.1.0%2Bcu118-cp310-….whl" of pip freeze. */
+static bool freeze_line(struct facts *f, struct str line, const char *origin)
+{
+	size_t eq = str_find(line, "==", 0);
+	struct str t = str_trim(line);
+	if (eq != SIZE_MAX) {
+		struct str name = str_trim(str_slice(line, 0, eq)), version = str_trim(str_skip(line, eq + 2));
+		version = str_slice(version, 0, str_find_char(version, ' ', 0));
+		if (!is_name(name) || !read_is_version(version))
+			return false;
+		read_package(f, name, version, NULL, origin);
+		return true;
+	}
+	size_t at = str_find(t, " @ ", 0);
+	if (at == SIZE_MAX || !is_name(str_slice(t, 0, at)))
+		return false;
+	/* The version stands in the wheel's name. */
+	struct str name = str_slice(t, 0, at), url = str_skip(t, at + 3);
+	size_t slash = str_rfind_char(url, '/');
+	struct str wheel = slash == SIZE_MAX ? url : str_skip(url, slash + 1), version;
+	if (str_ends(wheel, ".whl") && str_next_field(&wheel, '-', &version) && str_next_field(&wheel, '-', &version) && read_is_version(version))
+		read_package(f, name, str_slice(version, 0, str_find_char(version, '%', 0)), NULL, origin);
+	return true;
+}
+
+static size_t read_lines(const struct read_input *in, struct facts *f, size_t from)
+{
+	size_t i = from;
+	int misses = 0;
+	for (; i < in->count; i++) {
+		struct str line = in->line[i].text, command, t = str_trim(line);
+		const char *origin = read_origin(f, in, i);
+		if (read_prompt(line, &command))
+			break;
+		if (column_line(f, t, origin) || freeze_line(f, t, origin)) {
+			misses = 0;
+			continue;
+		}
+		if (str_starts(t, "Package ") || str_starts(t, "---") || str_starts(t, "WARNING") || str_starts(t, "#"))
+			continue;
+		if (++misses > 2)
+			break;
+	}
+	return i;
+}
+
+/* A typed command, or the head of pip list. */
+static size_t read_pip_list(const struct read_input *in, struct facts *f)
+{
+	struct str line = in->line[0].text, command;
+	bool head = str_starts(str_trim(line), "Package ") && str_has(line, "Version");
+	if (!head && !read_prompt(line, &command))
+		return 0;
+	return read_lines(in, f, 1);
+}
+
+static size_t read_pip_freeze(const struct read_input *in, struct facts *f)
+{
+	return freeze_line(f, str_trim(in->line[0].text), read_origin(f, in, 0)) ? read_lines(in, f, 1) : 0;
+}
+
+/* "Name: torch" / "Version: 2.4.0" / "Location: /x/site-packages" / "Installer:" */
+static size_t read_pip_show(const struct read_input *in, struct facts *f)
+{
+	struct facts_row *row = NULL;
+	struct str name = {0};
+	size_t i = 0;
+	for (; i < in->count && i < 400; i++) {
+		struct str line = in->line[i].text, key, value, command;
+		const char *origin = read_origin(f, in, i);
+		if (read_prompt(line, &command))
+			break;
+		if (!str_split(line, ':', &key, &value)) {
+			if (!str_is(str_trim(line), "---") && str_trim(line).len)
+				break;
+			continue;
+		}
+		if (str_is(key, "Name")) {
+			if (!is_name(value))
+				return 0;
+			name = value;
+			row = NULL;
+		} else if (str_is(key, "Version") && name.len && read_is_version(value)) {
+			row = read_package(f, name, value, NULL, origin);
+		} else if (str_is(key, "Location") && row) {
+			read_fill_str(row, package__location, value, origin);
+			if (str_is(name, "torch"))
+				read_fill_str(facts_only(f, TABLE_torch), torch__location, str_of(arena_printf(f->arena, "%.*s/torch", (int)value.len, value.ptr)), origin);
+		} else if (str_is(key, "Editable project location") && row) {
+			read_fill_bool(row, package__editable, true, origin);
+		}
+	}
+	return i;
+}
+
+/* conda list: name version build [channel]. */
+static size_t read_conda_list(const struct read_input *in, struct facts *f)
+{
+	struct str first = in->line[0].text, command;
+	bool typed = read_prompt(first, &command);
+	size_t i = typed || str_trim(first).ptr[0] == '#' ? 1 : 0;
+	int misses = 0;
+	for (; i < in->count; i++) {
+		struct str line = in->line[i].text, rest = line, name, version, build = {0}, channel = {0};
+		const char *origin = read_origin(f, in, i);
+		if (read_prompt(line, &command))
+			break;
+		if (str_starts(str_trim(line), "#"))
+			continue;
+		if (!str_next_word(&rest, &name) || !str_next_word(&rest, &version) || !is_name(name) || !read_is_version(version)) {
+			if (++misses > 2)
+				break;
+			continue;
+		}
+		misses = 0;
+		str_next_word(&rest, &build);
+		str_next_word(&rest, &channel);
+		bool pip = str_is(channel, "pypi") || str_is(build, "pypi_0") || str_is(build, "<pip>");
+		bool torch = str_is(name, "pytorch");
+		struct facts_row *row = read_package(f, torch ? STR("torch") : name, version, pip ? "pip" : "conda", origin);
+		/* The build string of conda's PyTorch tells what it was built for: py3.10_cuda11.8_cudnn8.7.0_0, cpu_py310h…, cuda120_py311…. */
+		struct facts_row *t = torch || str_is(name, "pytorch-gpu") ? facts_only(f, TABLE_torch) : NULL;
+		size_t cuda = str_find(build, "cuda", 0);
+		if (t && cuda != SIZE_MAX) {
+			struct str v = str_skip(build, cuda + 4);
+			v = str_slice(v, 0, str_find_char(v, '_', 0));
+			if (v.len == 3 && v.ptr[0] == '1')
+				v = str_of(arena_printf(f->arena, "%.2s.%c", v.ptr, v.ptr[2]));
+			else if (v.len == 4 && v.ptr[0] == '1' && !str_has(v, "."))
+				v = str_of(arena_printf(f->arena, "%.2s.%.2s", v.ptr, v.ptr + 2));
+			if (str_has(v, "."))
+				read_torch_cuda(f, v, origin);
+		} else if (t && (str_starts(build, "cpu") || str_has(build, "_cpu"))) {
+			read_fill_str(t, torch__build, STR("cpu"), origin);
+		}
+		if (str_is(name, "cpuonly"))
+			read_fill_str(facts_only(f, TABLE_torch), torch__build, STR("cpu"), origin);
+		(void)row;
+	}
+	return i;
+}
+
+/* "Requirement already satisfied: torch in /path/site-packages (2.2.2)"; "Requirement already satisfied: numpy>=1.17 in … (from x) (1.26.4)" */
+static size_t read_satisfied(const struct read_input *in, struct facts *f)
+{
+	struct str line = in->line[0].text, name;
+	size_t at = str_find(line, "satisfied: ", 0), open = str_rfind_char(line, '('), close = str_rfind_char(line, ')');
+	if (at == SIZE_MAX || open == SIZE_MAX || close == SIZE_MAX || close < open)
+		return 0;
+	struct str version = str_slice(line, open + 1, close), rest = str_skip(line, at + 11);
+	size_t end = 0;
+	while (end < rest.len && is_name(str_slice(rest, 0, end + 1)))
+		end++;
+	name = str_slice(rest, 0, end);
+	if (is_name(name) && read_is_version(version))
+		read_package(f, name, version, NULL, read_origin(f, in, 0));
+	return 1;
+}
+
+/* "Successfully installed numpy-2.1.0 torch-2.4.0+cu121" */
+static size_t read_installed(const struct read_input *in, struct facts *f)
+{
+	struct str line = in->line[0].text, word;
+	size_t at = str_find(line, "Successfully installed ", 0);
+	if (at == SIZE_MAX)
+		return 0;
+	struct str rest = str_skip(line, at + 23);
+	while (str_next_word(&rest, &word)) {
+		size_t dash = str_rfind_char(word, '-');
+		if (dash != SIZE_MAX && is_name(str_slice(word, 0, dash)) && read_is_version(str_skip(word, dash + 1)))
+			read_package(f, str_slice(word, 0, dash), str_skip(word, dash + 1), "pip", read_origin(f, in, 0));
+	}
+	return 1;
+}
+
+/* "torchvision 0.17.0 requires torch==2.2.0, but you have torch 2.4.0 which is incompatible."; pip check: "x 1.0 has requirement y<2, but you have y 3." */
+static size_t read_conflict(const struct read_input *in, struct facts *f)
+{
+	struct str line = str_trim(in->line[0].text), package, version, name, found;
+	size_t verb = str_find(line, " requires ", 0), skip = 10, but = str_find(line, ", but you have ", 0), missing = str_find(line, ", which is not installed", 0);
+	if (verb == SIZE_MAX) {
+		verb = str_find(line, " has requirement ", 0);
+		skip = 17;
+	}
+	if (verb == SIZE_MAX || (but == SIZE_MAX && missing == SIZE_MAX))
+		return 0;
+	struct str left = str_slice(line, 0, verb), right = str_slice(line, verb + skip, but == SIZE_MAX ? missing : but);
+	while (str_has(left, ": ")) /* "ERROR: " and the like */
+		left = str_skip(left, str_find(left, ": ", 0) + 2);
+	if (!str_next_word(&left, &package) || !str_next_word(&left, &version) || !is_name(package))
+		return 0;
+	struct facts_row *row = facts_add(f, TABLE_requirement_conflict);
+	const char *origin = read_origin(f, in, 0);
+	size_t end = 0;
+	while (end < right.len && is_name(str_slice(right, 0, end + 1)))
+		end++;
+	facts_str(row, requirement_conflict__package, package, origin);
+	facts_str(row, requirement_conflict__package_version, version, origin);
+	facts_str(row, requirement_conflict__requires, right, origin);
+	facts_str(row, requirement_conflict__name, str_slice(right, 0, end), origin);
+	if (but != SIZE_MAX) {
+		struct str rest = str_skip(line, but + 15);
+		if (str_next_word(&rest, &name) && str_next_word(&rest, &found)) {
+			while (found.len && (found.ptr[found.len - 1] == '.' || found.ptr[found.len - 1] == ','))
+				found.len--;
+			facts_str(row, requirement_conflict__found, found, origin);
+		}
+	} else {
+		facts_gap(row, requirement_conflict__found, GAP_ABSENT, origin, NULL);
+	}
+	return 1;
+}
+
+/* "pip 23.0.1 from /usr/lib/python3/dist-packages/pip (python 3.11)" */
+static size_t read_pip_version(const struct read_input *in, struct facts *f)
+{
+	struct str line = str_trim(in->line[0].text), word;
+	size_t from = str_find(line, " from ", 0), open = str_find(line, "(python ", 0);
+	if (from == SIZE_MAX || open == SIZE_MAX || !str_starts(line, "pip "))
+		return 0;
+	struct str rest = str_skip(line, 4);
+	struct facts_row *row = read_program(f, "pip");
+	const char *origin = read_origin(f, in, 0);
+	if (str_next_word(&rest, &word) && read_is_version(word))
+		read_fill_str(row, program__version, word, origin);
+	read_fill_str(row, program__path, str_slice(line, from + 6, open - 1), origin);
+	read_fill_str(row, program__interpreter, str_slice(line, open + 1, str_find_char(line, ')', open)), origin);
+	return 1;
+}
+
+static const char *const list_triggers[] = {"Package  ", "pip list", "pip3 list", NULL};
+static const char *const freeze_triggers[] = {"torch==", "numpy==", "nvidia-nccl-cu", "torch @ ", "torchvision==", "triton==", "vllm==", "deepspeed==", NULL};
+static const char *const show_triggers[] = {"Name: ", NULL};
+static const char *const conda_triggers[] = {"# packages in environment", "# Name  ", "conda list", "mamba list", NULL};
+static const char *const satisfied_triggers[] = {"Requirement already satisfied: ", "要求已满足", NULL};
+static const char *const installed_triggers[] = {"Successfully installed ", NULL};
+static const char *const conflict_triggers[] = {", but you have ", ", which is not installed", NULL};
+static const char *const version_triggers[] = {"(python 3.", NULL};
+
+const struct reader read_pip_list_reader = {"pip list", list_triggers, read_pip_list};
+const struct reader read_pip_freeze_reader = {"pip freeze", freeze_triggers, read_pip_freeze};
+const struct reader read_pip_show_reader = {"pip show", show_triggers, read_pip_show};
+const struct reader read_conda_list_reader = {"conda list", conda_triggers, read_conda_list};
+const struct reader read_pip_satisfied_reader = {"pip install", satisfied_triggers, read_satisfied};
+const struct reader read_pip_installed_reader = {"pip install", installed_triggers, read_installed};
+const struct reader read_pip_conflict_reader = {"pip check", conflict_triggers, read_conflict};
+const struct reader read_pip_version_reader = {"pip --version", version_triggers, read_pip_version};
