@@ -453,9 +453,11 @@ static void fill_requirements(struct scan *s)
 #define SMALL_FILE 65536 /* below it only shared libraries are looked at, unless everything is asked for */
 #define PROBLEMS_MAX 200
 
+/* A file that RECORD names and that is looked at. */
 struct owned {
 	const char *path;
 	const struct package *owner;
+	struct dist_record record;
 };
 
 struct owners {
@@ -548,41 +550,44 @@ static void fill_integrity(struct scan *s, const struct package *p, const char *
 		facts_gap(row, integrity__also_owned_by, GAP_ABSENT, path, NULL);
 }
 
-static int read_record(struct scan *s, const struct package *p, struct str *ret)
+static void read_record(struct scan *s, const struct package *p, struct owners *o)
 {
 	const char *path = arena_printf(s->c->arena, "%s/RECORD", p->metadata);
-	int rc = host_read(s->c->host, path, RECORD_MAX, ret);
-	if (rc < 0 && rc != -ENOENT)
-		facts_table_gap_errno(s->c->facts, TABLE_integrity, rc, path);
-	return rc;
+	struct str text;
+	struct dist_record r;
+	int rc = host_read(s->c->host, path, RECORD_MAX, &text);
+	if (rc < 0) {
+		if (rc != -ENOENT)
+			facts_table_gap_errno(s->c->facts, TABLE_integrity, rc, path);
+		return;
+	}
+	while ((rc = parse_dist_record(s->c->arena, &text, &r))) {
+		if (rc < 0 || !is_wanted(s, &r))
+			continue;
+		o->all = arena_grow(s->c->arena, o->all, o->count, &o->cap, sizeof *o->all);
+		o->all[o->count++] = (struct owned){path_of(s, p, &r), p, r};
+	}
 }
 
-/* Two passes: who owns a library must be known before it is blamed on one of them. */
+/* All owners must be known before a file is blamed on one of them. */
 static void check_integrity(struct scan *s)
 {
 	struct owners owners = {0};
+	const struct package *last = NULL;
+	int before = 0;
 	facts_table_read(s->c->facts, TABLE_integrity);
-	for (int pass = 0; pass < 2; pass++)
-		for (size_t i = 0; i < s->count; i++) {
-			const struct package *p = &s->all[i];
-			struct str text;
-			struct dist_record r;
-			int rc, problems = s->c->facts->count[TABLE_integrity];
-			if (!is_checked(s, p) || read_record(s, p, &text) < 0)
-				continue;
-			while ((rc = parse_dist_record(s->c->arena, &text, &r))) {
-				if (rc < 0 || !is_wanted(s, &r))
-					continue;
-				const char *path = path_of(s, p, &r);
-				if (pass == 1) {
-					if (s->c->facts->count[TABLE_integrity] - problems < PROBLEMS_MAX)
-						fill_integrity(s, p, path, &r, &owners);
-				} else if (is_library(r.path)) {
-					owners.all = arena_grow(s->c->arena, owners.all, owners.count, &owners.cap, sizeof *owners.all);
-					owners.all[owners.count++] = (struct owned){path, p};
-				}
-			}
+	for (size_t i = 0; i < s->count; i++)
+		if (is_checked(s, &s->all[i]))
+			read_record(s, &s->all[i], &owners);
+	for (size_t i = 0; i < owners.count; i++) {
+		const struct owned *o = &owners.all[i];
+		if (o->owner != last) {
+			last = o->owner;
+			before = s->c->facts->count[TABLE_integrity];
 		}
+		if (s->c->facts->count[TABLE_integrity] - before < PROBLEMS_MAX)
+			fill_integrity(s, o->owner, o->path, &o->record, &owners);
+	}
 }
 
 void collect_packages(struct collect *c, const struct interpreter *py)

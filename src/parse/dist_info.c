@@ -209,28 +209,48 @@ static int take_field(struct arena *a, struct str *rest, struct str *ret, bool *
 	return 0;
 }
 
-int parse_dist_record(struct arena *a, struct str *rest, struct dist_record *ret)
+static void split_plain(struct str line, struct str fields[3])
 {
-	struct dist_record r = {0};
-	struct str fields[3] = {{0}}, extra, begin, line;
+	for (size_t i = 0; i < 3 && line.ptr; i++)
+		str_next_field(&line, ',', &fields[i]);
+}
+
+/* A line with quotes may go on over line ends; *rest moves behind it, behind its first line when it is damaged. */
+static int split_quoted(struct arena *a, struct str *rest, struct str fields[3])
+{
+	struct str begin = *rest, extra, line;
 	bool last = false;
-	while (rest->len && (rest->ptr[0] == '\n' || rest->ptr[0] == '\r'))
-		*rest = str_skip(*rest, 1);
-	if (!rest->len)
-		return 0;
-	begin = *rest;
 	for (size_t i = 0; !last; i++)
 		if (take_field(a, rest, i < 3 ? &fields[i] : &extra, &last)) {
 			*rest = begin;
 			str_next_line(rest, &line);
 			return -EINVAL;
 		}
+	return 0;
+}
+
+int parse_dist_record(struct arena *a, struct str *rest, struct dist_record *ret)
+{
+	struct dist_record r = {0};
+	struct str fields[3] = {{0}}, line, begin;
+	int64_t size;
+	do {
+		begin = *rest;
+		if (!str_next_line(rest, &line))
+			return 0;
+	} while (!line.len);
+	if (str_find_char(line, '"', 0) == SIZE_MAX) {
+		split_plain(line, fields);
+	} else {
+		*rest = begin;
+		if (split_quoted(a, rest, fields) < 0)
+			return -EINVAL;
+	}
 	r.path = fields[0];
 	if (!r.path.len)
 		return -EINVAL;
 	str_split(fields[1], '=', &r.algorithm, &r.digest);
-	int64_t size;
-	if (!str_to_int(str_trim(fields[2]), &size) && size >= 0) {
+	if (fields[2].len && !str_to_int(str_trim(fields[2]), &size) && size >= 0) {
 		r.has_size = true;
 		r.size = (uint64_t)size;
 	}
