@@ -1,6 +1,328 @@
+/* davy explain: logs and reports → events and facts → the cause. */
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+
 #include "cli/cli.h"
+#include "cli/sources.h"
+#include "collect/collect.h"
+#include "logs/to_facts.h"
+#include "read/read.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+
+#define TRIGGERS_MAX 512
+#define THREADS 2
+
+struct explaining {
+	struct cli *c;
+	struct facts *facts;
+	struct logs *logs;
+	const char *trigger[TRIGGERS_MAX];
+	const struct reader *reader_of[TRIGGERS_MAX];
+	size_t triggers;
+	struct sources sources;
+	size_t next; /* source that no thread has taken yet */
+	pthread_mutex_t lock;
+};
+
+/* -- knowledge → patterns ------------------------------------------------------------------------------------------------ */
+
+static enum logs_class class_of(const char *name)
+{
+	return strcmp(name, "evidence") == 0 ? LOGS_EVIDENCE : strcmp(name, "consequence") == 0 ? LOGS_CONSEQUENCE : strcmp(name, "advice") == 0 ? LOGS_ADVICE : LOGS_NOISE;
+}
+
+static const char *copied(struct cli *c, const struct store_query *q, int i)
+{
+	const char *text = store_text(q, i);
+	return text ? arena_strdup(c->arena, text) : NULL;
+}
+
+static size_t read_patterns(struct cli *c, struct store *s, struct logs_pattern **ret)
+{
+	struct store_query *q;
+	size_t n = 0, cap = 0;
+	*ret = NULL;
+	if (store_prepare(s, "SELECT id, class, symptom, cause, certainty, regex, format FROM pattern ORDER BY ord", &q, NULL) < 0)
+		return 0;
+	while (store_step(q) > 0) {
+		if (!*ret || n == cap)
+			*ret = arena_grow(c->arena, *ret, n, &cap, sizeof **ret);
+		(*ret)[n++] = (struct logs_pattern){.id = copied(c, q, 0), .class = class_of(store_text(q, 1)), .symptom = copied(c, q, 2), .cause = copied(c, q, 3), .certainty = copied(c, q, 4), .regex = copied(c, q, 5), .format = copied(c, q, 6)};
+	}
+	store_finish(q);
+	return n;
+}
+
+static void read_triggers(struct explaining *x)
+{
+	for (size_t i = 0; readers[i]; i++) {
+		for (size_t k = 0; readers[i]->triggers[k] && x->triggers < TRIGGERS_MAX; k++) {
+			x->trigger[x->triggers] = readers[i]->triggers[k];
+			x->reader_of[x->triggers++] = readers[i];
+		}
+	}
+}
+
+static size_t on_trigger(void *arg, unsigned trigger, const struct logs_lines *lines)
+{
+	struct explaining *x = arg;
+	if (trigger >= x->triggers)
+		return 0;
+	struct read_line *copy = arena_array(x->c->arena, lines->count, sizeof *copy);
+	for (size_t i = 0; i < lines->count; i++)
+		copy[i] = (struct read_line){lines->line[i].text, lines->line[i].number};
+	struct read_input in = {.file = lines->file, .line = copy, .count = lines->count};
+	memcpy(in.before, lines->before, sizeof in.before);
+	x->facts->node = lines->host ? arena_strdup(x->c->arena, lines->host) : NULL;
+	size_t used = x->reader_of[trigger]->read(&in, x->facts);
+	x->facts->node = NULL;
+	return used;
+}
+
+/* -- scanning ------------------------------------------------------------------------------------------------------------ */
+
+static void *scan_some(void *arg)
+{
+	struct explaining *x = arg;
+	for (;;) {
+		pthread_mutex_lock(&x->lock);
+		size_t i = x->next++;
+		pthread_mutex_unlock(&x->lock);
+		if (i >= x->sources.count)
+			return NULL;
+		sources_scan(&x->sources, i, x->logs);
+	}
+}
+
+static void scan_all(struct explaining *x)
+{
+	pthread_t thread[THREADS];
+	size_t started = 0;
+	pthread_mutex_init(&x->lock, NULL);
+	for (; started + 1 < THREADS && started + 1 < x->sources.count; started++)
+		if (pthread_create(&thread[started], NULL, scan_some, x) != 0)
+			break;
+	scan_some(x);
+	for (size_t i = 0; i < started; i++)
+		pthread_join(thread[i], NULL);
+	pthread_mutex_destroy(&x->lock);
+	logs_finish(x->logs);
+}
+
+/* -- what was read ------------------------------------------------------------------------------------------------------- */
+
+static const char *size_text(struct cli *c, uint64_t bytes)
+{
+	return bytes < 10000 ? arena_printf(c->arena, "%llu bytes", (unsigned long long)bytes)
+		: bytes < 10 << 20 ? arena_printf(c->arena, "%.0f KB", (double)bytes / 1024)
+		: bytes < (uint64_t)10 << 30 ? arena_printf(c->arena, "%.0f MB", (double)bytes / (1 << 20))
+					     : arena_printf(c->arena, "%.1f GB", (double)bytes / (1 << 30));
+}
+
+static const char *headline(struct explaining *x)
+{
+	struct cli *c = x->c;
+	uint64_t bytes = 0, lines = 0;
+	for (size_t i = 0; i < x->logs->file_count; i++) {
+		bytes += x->logs->file[i].bytes;
+		lines += x->logs->file[i].lines;
+	}
+	struct buf b = BUF_MAX(4096);
+	buf_fmt(&b, cli_tr(c, "Read %s", "已读取 %s"), size_text(c, bytes));
+	if (x->logs->file_count > 1)
+		buf_fmt(&b, cli_tr(c, " in %zu files", "，%zu 个文件"), x->logs->file_count);
+	if (x->logs->rank_count > 1)
+		buf_fmt(&b, cli_tr(c, ", %zu ranks", "，%zu 个进程"), x->logs->rank_count);
+	if (x->logs->host_count > 1)
+		buf_fmt(&b, cli_tr(c, " on %zu nodes", "，%zu 个节点"), x->logs->host_count);
+	buf_fmt(&b, cli_tr(c, ", %llu lines.", "，共 %llu 行。"), (unsigned long long)lines);
+	const char *text = arena_strndup(c->arena, b.ptr, b.len);
+	buf_free(&b);
+	return text;
+}
+
+static void write_log_members(struct json_writer *w, void *arg)
+{
+	struct explaining *x = arg;
+	const struct logs_nccl *n = &x->logs->nccl;
+	json_open(w, "input", '{');
+	json_int(w, "ranks", (int64_t)x->logs->rank_count);
+	json_int(w, "nodes", (int64_t)x->logs->host_count);
+	json_open(w, "files", '[');
+	for (size_t i = 0; i < x->logs->file_count; i++) {
+		const struct logs_file *f = &x->logs->file[i];
+		json_open(w, NULL, '{');
+		json_text(w, "name", f->name);
+		json_int(w, "bytes", (int64_t)f->bytes);
+		json_int(w, "lines", (int64_t)f->lines);
+		json_text(w, "problem", f->problem);
+		json_close(w, '}');
+	}
+	json_close(w, ']');
+	json_close(w, '}');
+	json_open(w, "nccl", '{');
+	json_text(w, "version", n->version_count ? n->version[0] : NULL);
+	json_text(w, "network", n->network);
+	json_text(w, "devices", n->devices);
+	json_text(w, "bootstrap", n->bootstrap);
+	json_text(w, "plugin", n->plugin);
+	json_open(w, "channels", '{');
+	for (int t = 0; t < TRANSPORT_COUNT; t++)
+		if (n->transport[t])
+			json_int(w, logs_transport_names[t], (int64_t)n->transport[t]);
+	json_close(w, '}');
+	json_int(w, "gdr_channels", (int64_t)n->gdr);
+	json_close(w, '}');
+}
+
+/* One line on what NCCL chose. NULL when the log does not tell. */
+static const char *nccl_line(struct explaining *x)
+{
+	const struct logs_nccl *n = &x->logs->nccl;
+	struct cli *c = x->c;
+	struct buf b = BUF_MAX(4096);
+	if (!n->version_count && !n->network)
+		return NULL;
+	buf_fmt(&b, "NCCL %s", n->version_count ? n->version[0] : "?");
+	if (n->network)
+		buf_fmt(&b, cli_tr(c, ", network %s", "，网络 %s"), n->network);
+	if (n->plugin)
+		buf_fmt(&b, cli_tr(c, ", plugin %s", "，插件 %s"), n->plugin);
+	bool first = true;
+	for (int t = 0; t < TRANSPORT_COUNT; t++) {
+		if (!n->transport[t])
+			continue;
+		buf_fmt(&b, "%s%s ×%llu", first ? cli_tr(c, ", channels: ", "，通道：") : ", ", logs_transport_names[t], (unsigned long long)n->transport[t]);
+		first = false;
+	}
+	if (n->transport[TRANSPORT_IB])
+		buf_fmt(&b, n->gdr ? cli_tr(c, ", GPUDirect RDMA on", "，GPUDirect RDMA 已启用") : cli_tr(c, ", GPUDirect RDMA off", "，GPUDirect RDMA 未启用"));
+	const char *text = arena_strndup(c->arena, b.ptr, b.len);
+	buf_free(&b);
+	return text;
+}
+
+static void print_events(struct explaining *x, bool by_rank, struct buf *out)
+{
+	for (const struct facts_row *row = x->facts->first[TABLE_event]; row; row = row->next) {
+		const char *class = facts_get_text(row, event__class), *text = facts_get_text(row, event__text), *file = facts_get_text(row, event__file), *host = facts_get_text(row, event__host);
+		int64_t line = 0, rank = -1, count = 1;
+		facts_get_int(row, event__line, &line);
+		facts_get_int(row, event__rank, &rank);
+		facts_get_int(row, event__count, &count);
+		if (by_rank && strcmp(class, "noise") == 0)
+			continue;
+		const char *who = rank >= 0 ? arena_printf(x->c->arena, "rank %lld", (long long)rank) : host ? host : "";
+		buf_fmt(out, "  %-10s %-12s %s:%lld  %.160s", who, class, file, (long long)line, text);
+		if (count > 1)
+			buf_fmt(out, "  (%lldx)", (long long)count);
+		buf_char(out, '\n');
+	}
+	buf_char(out, '\n');
+}
+
+/* -- the command --------------------------------------------------------------------------------------------------------- */
+
+static int nothing_to_read(struct explaining *x)
+{
+	struct cli *c = x->c;
+	uint64_t bytes = 0;
+	bool binary = true;
+	for (size_t i = 0; i < x->logs->file_count; i++) {
+		bytes += x->logs->file[i].bytes;
+		binary &= x->logs->file[i].binary;
+	}
+	if (!bytes)
+		return cli_fail(c, EXIT_NO_INPUT, "%s", cli_tr(c, "the input is empty", "输入为空"));
+	if (binary)
+		return cli_fail(c, EXIT_UNKNOWN, "%s", cli_tr(c, "this is no log: the input is binary data", "这不是日志：输入是二进制数据"));
+	return 0;
+}
+
+static const char *const *questions(struct explaining *x)
+{
+	static const char *const english[] = {"NCCL_DEBUG=INFO TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun ... 2>&1 | tee train.log", "python -m torch.utils.collect_env", "nvidia-smi", "dmesg -T | tail -50", "df -h /dev/shm", NULL};
+	(void)x;
+	return english;
+}
+
+/* With --here: this machine's facts beside those that the input holds. */
+static void add_here(struct explaining *x)
+{
+	struct collect collect = {.host = x->c->host, .facts = x->facts, .arena = x->c->arena, .python = x->c->options.python, .backend = x->c->options.backend};
+	collect_all(&collect, NULL);
+}
+
+static void set_purpose(struct explaining *x)
+{
+	if (x->facts->first[TABLE_purpose])
+		return;
+	struct facts_row *row = facts_only(x->facts, TABLE_purpose);
+	facts_text(row, purpose__reason, "log", "log");
+	if (x->logs->nccl.nranks_max > 0)
+		facts_int(row, purpose__ranks, x->logs->nccl.nranks_max, "log");
+	else if (x->logs->rank_count > 1)
+		facts_int(row, purpose__ranks, (int64_t)x->logs->rank_count, "log");
+}
 
 int cli_explain(struct cli *c)
 {
-	return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "name a log", "请指定日志"));
+	static const char *const standard_input[] = {"-", NULL};
+	struct explaining x = {.c = c, .facts = facts_new(c->arena)};
+	struct logs_pattern *patterns;
+	const char *why = NULL;
+	if (!c->arg_count && isatty(STDIN_FILENO))
+		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "name a log, a folder of logs, or - for standard input", "请指定日志文件、日志目录，或用 - 表示标准输入"));
+	int rc = sources_expand(c, c->arg_count ? c->args : (const char **)(uintptr_t)standard_input, c->arg_count ? c->arg_count : 1, &x.sources);
+	if (rc)
+		return rc;
+	struct store *store = cli_knowledge(c);
+	if (!store)
+		return EXIT_DEFECT;
+	size_t n = read_patterns(c, store, &patterns);
+	read_triggers(&x);
+	x.logs = logs_new(patterns, n, x.trigger, x.triggers, &why);
+	if (!x.logs)
+		return cli_fail(c, EXIT_DEFECT, "%s", why ? why : "patterns");
+	for (size_t i = 0; i < x.sources.count; i++)
+		x.sources.source[i].number = logs_add_file(x.logs, x.sources.source[i].name);
+	scan_all(&x);
+	rc = sources_report(c, &x.sources);
+	if (!rc)
+		rc = nothing_to_read(&x);
+	if (rc)
+		return rc;
+
+	logs_to_facts(x.logs, x.facts);
+	logs_dispatch(x.logs, x.trigger, on_trigger, &x);
+	if (c->options.here)
+		add_here(&x);
+	set_purpose(&x);
+	rc = store_load(store, x.facts);
+	if (rc < 0)
+		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
+	struct judge judge = {.arena = c->arena, .store = store, .facts = x.facts, .mode = JUDGE_EXPLAIN, .chinese = c->chinese, .only = c->options.only};
+	struct judgement judgement;
+	judge_derive(&judge);
+	judge_run(&judge, &judgement);
+	if (judgement.verdict == VERDICT_UNKNOWN)
+		judgement.ask = questions(&x);
+
+	struct report r = cli_report(c, &judgement, x.facts);
+	struct json_extra extra = {write_log_members, &x};
+	r.extra = &extra;
+	const char *nccl = nccl_line(&x);
+	r.headline = nccl && !judgement.fails ? arena_printf(c->arena, "%s\n%s", headline(&x), nccl) : headline(&x);
+	if ((c->options.timeline || c->options.all) && !c->options.json) {
+		struct buf out = BUF_MAX((size_t)64 << 20);
+		print_events(&x, c->options.timeline && !c->options.all, &out);
+		cli_print(&out, 0);
+		buf_free(&out);
+	}
+	rc = cli_render(c, &r);
+	logs_free(x.logs);
+	store_close(store);
+	return rc;
 }

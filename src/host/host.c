@@ -394,6 +394,15 @@ int host_file_pread(struct host_file *file, uint64_t off, void *p, size_t n)
 	return 0;
 }
 
+ssize_t host_file_read(struct host_file *file, void *p, size_t n)
+{
+	ssize_t got;
+	do
+		got = read(file->fd, p, n);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
+}
+
 int host_digest(struct host *h, const char *kind, const char *path, host_digest_fn *make, void *arg, struct str *ret_text)
 {
 	const char *subject = arena_printf(h->arena, "%s %s", kind, path);

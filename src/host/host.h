@@ -99,6 +99,7 @@ int host_file_pread(struct host_file *file, uint64_t off, void *p, size_t n); /*
 /* For `davy inspect`: a file of this machine, opened directly. */
 int host_file_open(struct host *h, const char *path, struct host_file **ret);
 void host_file_close(struct host_file *file);
+ssize_t host_file_read(struct host_file *file, void *p, size_t n); /* the next bytes: how many, 0 at the end, or negative errno */
 
 /* -- the kernel and the process ----------------------------------------------------------------------------------------- */
 

@@ -1,0 +1,151 @@
+#include "cli/sources.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <unistd.h>
+
+#define DEPTH_MAX 8
+
+static void add(struct cli *c, struct sources *s, const char *name, const char *path, int fd)
+{
+	if (s->count == SOURCES_MAX)
+		return;
+	if (!s->source || s->count == s->cap)
+		s->source = arena_grow(c->arena, s->source, s->count, &s->cap, sizeof *s->source);
+	s->source[s->count++] = (struct source_file){.name = name, .path = path, .fd = fd};
+}
+
+static const char *absolute(struct cli *c, const char *path)
+{
+	const char *cwd = host_cwd(c->host);
+	return path[0] == '/' || !cwd ? path : arena_printf(c->arena, "%s/%s", cwd, path);
+}
+
+static bool is_pattern(const char *s)
+{
+	return strpbrk(s, "*?[") != NULL;
+}
+
+static void add_folder(struct cli *c, struct sources *s, const char *name, const char *path, int depth)
+{
+	struct host_list list;
+	if (depth > DEPTH_MAX || host_list(c->host, path, &list) < 0)
+		return;
+	for (size_t i = 0; i < list.count; i++) {
+		struct host_stat st;
+		const char *inside = arena_printf(c->arena, "%s/%s", path, list.names[i]), *shown = arena_printf(c->arena, "%s/%s", name, list.names[i]);
+		if (list.names[i][0] == '.' || host_lstat(c->host, inside, &st) < 0)
+			continue;
+		if (st.kind == HOST_LINK && host_stat(c->host, inside, &st) < 0)
+			continue;
+		if (st.kind == HOST_DIR)
+			add_folder(c, s, shown, inside, depth + 1);
+		else if (st.kind == HOST_FILE && st.size)
+			add(c, s, shown, inside, -1);
+	}
+}
+
+/* A glob that the shell did not expand: in the last part of the path only. */
+static size_t add_glob(struct cli *c, struct sources *s, const char *arg)
+{
+	struct host_list list;
+	const char *path = absolute(c, arg), *slash = strrchr(path, '/');
+	const char *dir = slash == path ? "/" : arena_strndup(c->arena, path, (size_t)(slash - path));
+	size_t before = s->count;
+	if (host_list(c->host, dir, &list) < 0)
+		return 0;
+	for (size_t i = 0; i < list.count; i++)
+		if (fnmatch(slash + 1, list.names[i], FNM_PERIOD) == 0)
+			add(c, s, list.names[i], arena_printf(c->arena, "%s/%s", dir, list.names[i]), -1);
+	return s->count - before;
+}
+
+/* "-", /dev/stdin and what the shell's <( ) gives: files that are open already. */
+static int open_already(const char *arg)
+{
+	int64_t fd;
+	if (strcmp(arg, "-") == 0 || strcmp(arg, "/dev/stdin") == 0)
+		return STDIN_FILENO;
+	if (strncmp(arg, "/dev/fd/", 8) == 0 && str_to_int(str_of(arg + 8), &fd) == 0 && fd >= 0 && fd < 65536)
+		return (int)fd;
+	return -1;
+}
+
+int sources_expand(struct cli *c, const char **args, size_t n, struct sources *ret)
+{
+	ret->host = c->host;
+	pthread_mutex_init(&ret->door, NULL);
+	for (size_t i = 0; i < n; i++) {
+		struct host_stat st;
+		const char *path = absolute(c, args[i]);
+		int fd = open_already(args[i]);
+		if (fd >= 0) {
+			add(c, ret, fd ? args[i] : "-", NULL, fd);
+			continue;
+		}
+		int rc = host_stat(c->host, path, &st);
+		if (rc == -ENOENT && is_pattern(args[i]) && add_glob(c, ret, args[i]))
+			continue;
+		if (rc < 0)
+			return cli_fail(c, EXIT_NO_INPUT, "%s: %s", args[i], strerror(-rc));
+		if (st.kind == HOST_DIR) {
+			size_t before = ret->count;
+			add_folder(c, ret, args[i], path, 0);
+			if (ret->count == before)
+				return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "%s: no logs in this folder", "%s：该目录中没有日志"), args[i]);
+		} else {
+			add(c, ret, args[i], path, -1);
+		}
+	}
+	return 0;
+}
+
+static ssize_t read_open(void *arg, void *p, size_t n)
+{
+	const struct source_file *f = arg;
+	ssize_t got;
+	do
+		got = read(f->fd, p, n);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
+}
+
+static ssize_t read_file(void *arg, void *p, size_t n)
+{
+	return host_file_read(arg, p, n);
+}
+
+void sources_scan(struct sources *s, size_t i, struct logs *logs)
+{
+	struct source_file *f = &s->source[i];
+	struct host_file *file;
+	if (!f->path) {
+		f->error = logs_scan(logs, f->number, read_open, f);
+		return;
+	}
+	pthread_mutex_lock(&s->door);
+	f->error = host_file_open(s->host, f->path, &file);
+	pthread_mutex_unlock(&s->door);
+	if (f->error)
+		return;
+	f->error = logs_scan(logs, f->number, read_file, file);
+	host_file_close(file);
+}
+
+int sources_report(struct cli *c, const struct sources *s)
+{
+	size_t failed = 0;
+	const char *reason = "";
+	for (size_t i = 0; i < s->count; i++) {
+		int error = s->source[i].error;
+		if (!error)
+			continue;
+		failed++;
+		reason = error == -EINVAL ? cli_tr(c, "not a regular file", "不是普通文件") : strerror(-error);
+		if (failed <= 5)
+			cli_fail(c, 0, "%s: %s", s->source[i].name, reason);
+	}
+	if (failed > 5)
+		cli_fail(c, 0, cli_tr(c, "and %zu more could not be read", "另有 %zu 个文件无法读取"), failed - 5);
+	return failed == s->count ? EXIT_NO_INPUT : 0;
+}

@@ -1,0 +1,32 @@
+/* What `davy explain` reads: files, folders, globs, standard input, opened through the door one after another. */
+#ifndef CLI_SOURCES_H
+#define CLI_SOURCES_H
+
+#include <pthread.h>
+
+#include "cli/cli.h"
+#include "logs/logs.h"
+
+#define SOURCES_MAX 100000
+
+struct source_file {
+	const char *name, *path; /* path NULL: the open file `fd` */
+	int fd;
+	unsigned number;
+	int error;
+};
+
+struct sources {
+	struct host *host;
+	pthread_mutex_t door; /* one thread at a time opens */
+	struct source_file *source;
+	size_t count, cap;
+};
+
+/* 0, or an exit status that was said on standard error. */
+int sources_expand(struct cli *c, const char **args, size_t n, struct sources *ret);
+void sources_scan(struct sources *s, size_t i, struct logs *logs);
+/* Names what could not be read. An exit status when nothing could. */
+int sources_report(struct cli *c, const struct sources *s);
+
+#endif
