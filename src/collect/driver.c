@@ -26,6 +26,15 @@ void driver_set_version(struct facts_row *row, struct str version, const char *o
 		split_branch(row, version, origin);
 }
 
+/* The list of modules was read, and completely. */
+static bool knows_modules(const struct facts *f)
+{
+	for (const struct facts_table_gap *g = f->gaps; g; g = g->next)
+		if (g->table == TABLE_kernel_module)
+			return false;
+	return f->read[TABLE_kernel_module];
+}
+
 static void read_loaded_version(struct collect *c, struct facts_row *row)
 {
 	struct nvidia_version v;
@@ -52,7 +61,7 @@ static void read_loaded_version(struct collect *c, struct facts_row *row)
 		facts_bool(row, driver__loaded, true, "/dev/dxg");
 	else if (facts_find(c->facts, kernel_module__name, "nvidia"))
 		facts_bool(row, driver__loaded, true, "/proc/modules");
-	else if (c->facts->read[TABLE_kernel_module] && rc == -ENOENT)
+	else if (knows_modules(c->facts))
 		facts_bool(row, driver__loaded, false, "/proc/modules");
 	else
 		facts_gap_errno(row, driver__loaded, rc, PROC_VERSION);
@@ -77,7 +86,7 @@ static void add_module_flag(struct collect *c, struct facts_row *row, enum facts
 {
 	if (facts_find(c->facts, kernel_module__name, name) || (other && facts_find(c->facts, kernel_module__name, other)))
 		facts_bool(row, column, true, "/proc/modules");
-	else if (c->facts->read[TABLE_kernel_module])
+	else if (knows_modules(c->facts))
 		facts_bool(row, column, false, "/proc/modules");
 	else
 		facts_gap(row, column, GAP_MISSING, "/proc/modules", NULL);

@@ -10,6 +10,15 @@ static const struct accelerator_vendor *main_vendor(const struct facts *f)
 	return NULL;
 }
 
+/* A machine without a PCI bus is one without devices; one whose bus may not be read is not. */
+static bool devices_unknown(const struct facts *f)
+{
+	for (const struct facts_table_gap *g = f->gaps; g; g = g->next)
+		if (g->table == TABLE_pci_device && g->gap != GAP_ABSENT && g->gap != GAP_MISSING)
+			return true;
+	return false;
+}
+
 /* Launchers say how many processes they start on this host. */
 static bool ranks_by_launcher(struct collect *c, struct facts_row *row)
 {
@@ -51,10 +60,14 @@ void collect_purpose(struct collect *c)
 	if (c->backend) {
 		facts_text(row, purpose__backend, c->backend, "--for");
 		facts_text(row, purpose__reason, "option", "--for");
+	} else if (!v && devices_unknown(c->facts)) {
+		facts_gap(row, purpose__backend, GAP_MISSING, "/sys/bus/pci/devices", "the devices could not be listed");
+		facts_text(row, purpose__reason, "devices", "devices");
 	} else {
 		facts_text(row, purpose__backend, v ? v->backend : "gloo", "devices");
 		facts_text(row, purpose__reason, "devices", "devices");
 	}
-	facts_text(row, purpose__accelerator, v ? v->name : "cpu", "devices");
+	if (v || !devices_unknown(c->facts))
+		facts_text(row, purpose__accelerator, v ? v->name : "cpu", "devices");
 	set_ranks(c, row, v);
 }
