@@ -329,6 +329,8 @@ static void fill_package(struct scan *s, const struct package *p)
 static struct pep508_environment environment_of(struct collect *c, const struct interpreter *py)
 {
 	struct host_uname u = {0};
+	const struct facts_row *python = c->facts->first[TABLE_python];
+	const char *arch = python ? facts_get_text(python, python__arch) : NULL;
 	struct pep508_environment e = {
 		.python_version = str_of(py->minor ? py->minor : ""),
 		.python_full_version = str_of(py->version ? py->version : ""),
@@ -345,6 +347,8 @@ static struct pep508_environment environment_of(struct collect *c, const struct 
 		e.platform_version = str_of(u.version ? u.version : "");
 		e.platform_machine = str_of(u.machine ? u.machine : "x86_64");
 	}
+	if (arch && strcmp(arch, "i686") != 0)
+		e.platform_machine = str_of(arch);
 	return e;
 }
 

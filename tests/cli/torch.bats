@@ -170,6 +170,19 @@ old_nccl() { mkdir -p "$1"; ${CC:-cc} -shared -fPIC -nostdlib -Wl,-soname,libncc
 	holds 'row("library", "soname", "libcudart.so.11.0")["problem"] == "missing" and "flash_attn" in row("library", "soname", "libcudart.so.11.0")["wanted_by"]'
 }
 
+@test "plugins and configuration files of NCCL" {
+	"$MAKE" env
+	echo 'int f(void) { return 0; }' > f.c
+	echo 'int ncclNetPlugin_v7, ncclNetPlugin_v8; extern int f(void); int g(void) { return f(); }' > p.c
+	mkdir -p plugins gone
+	${CC:-cc} -shared -fPIC -nostdlib -Wl,-soname,libfabric.so.1 -o gone/libfabric.so.1 f.c
+	${CC:-cc} -shared -fPIC -nostdlib -o plugins/libnccl-net-made.so p.c gone/libfabric.so.1
+	printf '# a comment\nNCCL_IB_DISABLE=1\n NCCL_SOCKET_IFNAME = eth0\n' > .nccl.conf
+	LD_LIBRARY_PATH=$PWD/plugins NCCL_NET_PLUGIN=made check
+	holds 'row("nccl_plugin", "path", "libnccl-net-made.so")["abi"] == "v7 v8" and row("nccl_plugin", "kind", "net")["missing"] == "libfabric.so.1"'
+	holds 'row("nccl_conf", "name", "NCCL_IB_DISABLE")["value"] == "1" and row("nccl_conf", "name", "NCCL_SOCKET_IFNAME")["line"] == 3'
+}
+
 @test "the real PyTorch of the distribution: davy says what importing it says" {
 	/usr/bin/python3 -c 'import torch' 2>/dev/null || skip "no PyTorch for /usr/bin/python3"
 	"$DAVY" check --json --python /usr/bin/python3 > davy.json 2>/dev/null || [ $? -le 2 ]
