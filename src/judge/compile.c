@@ -38,7 +38,7 @@ int compile_create_tables(struct store *s)
 		"CREATE TABLE rule(id TEXT PRIMARY KEY, ord INTEGER, cause TEXT, tbl TEXT, level TEXT, certainty TEXT, mode TEXT, essential INTEGER, sql TEXT, names TEXT, says TEXT, says_zh TEXT, reads TEXT) WITHOUT ROWID;"
 		"CREATE TABLE pattern(id TEXT PRIMARY KEY, ord INTEGER, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, says TEXT, says_zh TEXT, hit TEXT, miss TEXT) WITHOUT ROWID;"
 		"CREATE TABLE map(ord INTEGER PRIMARY KEY, id TEXT, stage TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT);"
-		"CREATE TABLE plan(id TEXT PRIMARY KEY, sql TEXT) WITHOUT ROWID;"
+		"CREATE TABLE plan(id TEXT PRIMARY KEY, sql TEXT, sql_zh TEXT) WITHOUT ROWID;"
 		"CREATE TABLE derive(ord INTEGER PRIMARY KEY, id TEXT, tbl TEXT, col TEXT, sql TEXT);",
 		NULL);
 }
@@ -361,11 +361,11 @@ static void compile_map(struct compile *c, const struct yaml *entry)
 
 static void compile_plan(struct compile *c, const struct yaml *entry)
 {
-	static const char *const keys[] = {"id", "sql", "note", NULL};
+	static const char *const keys[] = {"id", "sql", "sql_zh", "note", NULL};
 	check_keys(c, entry, keys);
-	const char *values[] = {required(c, entry, "id"), required(c, entry, "sql")};
-	if (check_sql(c, entry->line, values[1]))
-		insert(c, entry->line, "INSERT OR REPLACE INTO plan VALUES(?,?)", values, 2);
+	const char *values[] = {required(c, entry, "id"), required(c, entry, "sql"), yaml_text(entry, "sql_zh")};
+	if (check_sql(c, entry->line, values[1]) && (!values[2] || check_sql(c, entry->line, values[2])))
+		insert(c, entry->line, "INSERT OR REPLACE INTO plan VALUES(?,?,?)", values, 3);
 }
 
 /* -- tables ------------------------------------------------------------------------------------------------------------- */

@@ -125,8 +125,8 @@ static bool column_by_name(enum facts_table t, const char *name, enum facts_colu
 	return false;
 }
 
-/* The facts that the rule read: of the row itself, and of tables that have one row only. */
-static void add_reads(struct judge *j, struct finding *f, const char *reads, const struct facts_row *row)
+/* The facts that the rule read, of one kind of table: that of the row itself, or others that have one row only. */
+static void add_reads_of(struct judge *j, struct finding *f, const char *reads, const struct facts_row *row, bool own)
 {
 	struct evidence **tail = &f->evidence;
 	while (*tail)
@@ -139,11 +139,18 @@ static void add_reads(struct judge *j, struct finding *f, const char *reads, con
 		enum facts_table t = table_by_name(arena_strndup(j->arena, table.ptr, table.len));
 		if (t == TABLE_COUNT || t == TABLE_event || !column_by_name(t, arena_strndup(j->arena, column.ptr, column.len), &c))
 			continue;
-		if (t == row->table)
+		if (t == row->table && own)
 			add_fact(j, f, &tail, row, c);
-		else if (j->facts->count[t] == 1)
+		else if (t != row->table && !own && j->facts->count[t] == 1)
 			add_fact(j, f, &tail, j->facts->first[t], c);
 	}
+}
+
+/* The row's own facts say most and come first. */
+static void add_reads(struct judge *j, struct finding *f, const char *reads, const struct facts_row *row)
+{
+	add_reads_of(j, f, reads, row, true);
+	add_reads_of(j, f, reads, row, false);
 }
 
 static void add_line(struct judge *j, struct finding *f, const struct facts_row *event)

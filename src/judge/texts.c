@@ -39,8 +39,14 @@ static const char *one_text(struct judge *j, const char *sql)
 /* plan.install and others are SQL of their own in the table `plan`. */
 static const char *computed(struct judge *j, struct str name)
 {
-	const char *sql = one_text(j, arena_printf(j->arena, "SELECT sql FROM plan WHERE id='%.*s'", (int)name.len, name.ptr));
+	const char *sql = one_text(j, arena_printf(j->arena, "SELECT %s FROM plan WHERE id='%.*s'", j->chinese ? "coalesce(sql_zh, sql)" : "sql", (int)name.len, name.ptr));
 	return sql ? one_text(j, sql) : NULL;
+}
+
+/* What stands in a command when nothing in the tables fits this machine. */
+static const char *computed_name(const struct placeholder *p)
+{
+	return str_is(p->name, "plan.install") ? "pip install torch from https://pytorch.org/get-started/previous-versions" : str_is(p->name, "plan.index") ? "index URL" : "pip install";
 }
 
 const char *texts_command(struct judge *j, const char *command)
@@ -56,7 +62,7 @@ const char *texts_command(struct judge *j, const char *command)
 		if (value)
 			placeholder_format(&b, p.format, value);
 		else
-			buf_fmt(&b, "<%s>", placeholder_is_computed(&p) ? "command from: davy plan" : placeholder_column(j->arena, &p));
+			buf_fmt(&b, "<%s>", placeholder_is_computed(&p) ? computed_name(&p) : placeholder_column(j->arena, &p));
 		copied = p.end;
 	}
 	buf_text(&b, copied);
@@ -117,6 +123,8 @@ static struct fix *read_fixes(struct judge *j, const char *cause, bool by_facts)
 		if (!applies[i] && (any_cure || f->workaround))
 			continue;
 		f->commands = commands(j, (const char *)f->commands, by_facts);
+		if (f->text && by_facts)
+			f->text = texts_command(j, f->text);
 		*tail = f;
 		tail = &f->next;
 	}
