@@ -135,18 +135,31 @@ static void fill_candidate(struct collect *c, const struct torch_place *t, struc
 
 /* -- plugins ------------------------------------------------------------------------------------------------------------ */
 
+#define ABIS_MAX 32
+
+/* "v8" before "v10". */
+static int compare_abis(const void *a, const void *b)
+{
+	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+	return strlen(x) != strlen(y) ? (strlen(x) < strlen(y) ? -1 : 1) : strcmp(x, y);
+}
+
 /* "ncclNetPlugin_v8" → "v8". */
 static const char *abi_of(struct collect *c, const struct elf_digest *d, const char *prefix)
 {
-	struct buf b = BUF_MAX(256);
-	for (size_t i = 0; i < d->symbol_count; i++) {
+	const char *found[ABIS_MAX];
+	size_t n = 0, length = strlen(prefix);
+	for (size_t i = 0; i < d->symbol_count && n < ABIS_MAX; i++) {
 		const char *name = d->symbols[i].name;
-		if (!d->symbols[i].defined || strncmp(name, prefix, strlen(prefix)) != 0 || name[strlen(prefix)] != '_')
-			continue;
-		buf_fmt(&b, "%s%s", b.len ? " " : "", name + strlen(prefix) + 1);
+		if (d->symbols[i].defined && strncmp(name, prefix, length) == 0 && name[length] == '_')
+			found[n++] = name + length + 1;
 	}
-	const char *text = b.len ? arena_strndup(c->arena, b.ptr, b.len) : NULL;
-	buf_free(&b);
+	if (!n)
+		return NULL;
+	qsort(found, n, sizeof *found, compare_abis);
+	const char *text = found[0];
+	for (size_t i = 1; i < n; i++)
+		text = arena_printf(c->arena, "%s %s", text, found[i]);
 	return text;
 }
 
