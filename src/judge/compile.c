@@ -18,7 +18,7 @@ struct compile {
 	const char *path; /* of the file at hand, for messages */
 	struct yaml *zh;  /* overlay of the file at hand */
 	struct compile_result *result;
-	int order;
+	int order, first_order; /* what this folder brought has orders from first_order on */
 };
 
 int compile_stage_of(const char *id)
@@ -65,6 +65,18 @@ static void insert(struct compile *c, int line, const char *sql, const char *con
 		store_bind_text(q, i + 1, values[i]);
 	if (store_step(q) < 0)
 		complain(c, line, "could not be stored");
+	store_finish(q);
+}
+
+/* Within one folder an id stands once; a later folder replaces. `table`: rule or pattern. */
+static void check_once(struct compile *c, int line, const char *table, const char *id)
+{
+	struct store_query *q;
+	if (store_prepare(c->store, arena_printf(c->arena, "SELECT 1 FROM \"%s\" WHERE id=? AND ord BETWEEN %d AND 999999", table, c->first_order), &q, NULL) < 0)
+		return;
+	store_bind_text(q, 1, id);
+	if (store_step(q) > 0)
+		complain(c, line, "the id '%s' stands twice", id);
 	store_finish(q);
 }
 
@@ -282,6 +294,7 @@ static void compile_rule(struct compile *c, const struct yaml *entry)
 		complain(c, entry->line, "no fact table '%s'", table);
 		return;
 	}
+	check_once(c, entry->line, "rule", id);
 	const char *zh = chinese(c, overlay(c, id), "says", says);
 	struct buf select = BUF_MAX(65536), names = BUF_MAX(65536);
 	buf_fmt(&select, "SELECT \"%s\".rowid, \"%s\".node, (%s), (%s), (%s), (%s)", table, table, given ? given : "1", wrong, subject ? subject : "NULL", rank ? rank : "NULL");
@@ -305,6 +318,7 @@ static void compile_pattern(struct compile *c, const struct yaml *entry)
 	static const char *const classes[] = {"evidence", "consequence", "advice", "noise", NULL}, *const sure[] = {"certain", "likely", "possible", NULL};
 	check_keys(c, entry, keys);
 	const char *id = required(c, entry, "id"), *regex = yaml_text(entry, "regex"), *format = yaml_text(entry, "format"), *cause = yaml_text(entry, "cause"), *says = yaml_text(entry, "says");
+	check_once(c, entry->line, "pattern", id);
 	if (!regex == !format)
 		complain(c, entry->line, "a pattern has either 'regex' or 'format'");
 	if (!is_id(id))
@@ -594,6 +608,7 @@ static int next_order(struct store *s)
 void compile_folder(struct arena *a, struct host *h, const char *dir, struct store *s, struct compile_result *result)
 {
 	struct compile c = {.arena = a, .host = h, .store = s, .dir = dir, .path = dir, .result = result, .order = next_order(s)};
+	c.first_order = c.order;
 	functions_register(s);
 	store_exec(s, "BEGIN", NULL);
 	each_table(&c, "tables", false);

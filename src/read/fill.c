@@ -107,9 +107,24 @@ void read_torch_cuda(struct facts *f, struct str value, const char *origin)
 	}
 }
 
+/* Two tools may have installed two versions of one distribution: then there are two rows. */
+static struct facts_row *package_row(struct facts *f, struct str name, struct str version, const char *installer)
+{
+	for (struct facts_row *row = f->first[TABLE_package]; row; row = row->next) {
+		const char *key = facts_get_text(row, package__canonical), *by = facts_get_text(row, package__installer), *old = facts_get_text(row, package__version);
+		if (!same_node(row, f) || !key || !str_is(name, key))
+			continue;
+		if (!installer || !by || !old || strcmp(installer, by) == 0 || str_is(version, old))
+			return row;
+	}
+	struct facts_row *row = facts_add(f, TABLE_package);
+	facts_str(row, package__canonical, name, NULL);
+	return row;
+}
+
 struct facts_row *read_package(struct facts *f, struct str name, struct str version, const char *installer, const char *origin)
 {
-	struct facts_row *row = keyed(f, package__canonical, canonical(f, name));
+	struct facts_row *row = package_row(f, canonical(f, name), version, installer);
 	read_fill_str(row, package__name, name, origin);
 	read_fill_str(row, package__version, version, origin);
 	if (installer)
