@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include "base/checked.h"
+#include "parse/unpack.h"
 
 #define BLOCK 512
 
@@ -72,30 +72,29 @@ static int untar(struct arena *a, struct str tar, archive_member_fn *member, voi
 
 static int unzstd(struct arena *a, struct str in, struct str *ret, const char **ret_why)
 {
-	ZSTD_DStream *z = ZSTD_createDStream();
-	if (!z)
-		return why(a, ret_why, -ENOMEM, "out of memory");
-	ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, 27);
-	struct buf out = BUF_MAX(ARCHIVE_MAX_BYTES);
 	static char chunk[1 << 17];
-	ZSTD_inBuffer ib = {in.ptr, in.len, 0};
-	size_t rc = 1;
-	while (ib.pos < ib.size || rc > 0) {
-		ZSTD_outBuffer ob = {chunk, sizeof chunk, 0};
-		size_t before = ib.pos;
-		rc = ZSTD_decompressStream(z, &ob, &ib);
-		if (ZSTD_isError(rc))
-			break;
-		buf_add(&out, chunk, ob.pos);
-		if (out.truncated || (ob.pos == 0 && ib.pos == before))
-			break;
+	struct buf out = BUF_MAX(ARCHIVE_MAX_BYTES);
+	void *state = unpack_zstd.open();
+	int rc = state ? 0 : -ENOMEM;
+	struct unpack_io io = {.in = in.ptr, .in_n = in.len, .in_ends = true};
+	while (rc == 0) {
+		size_t before = io.in_n;
+		io.out = chunk;
+		io.out_n = sizeof chunk;
+		rc = unpack_zstd.step(state, &io);
+		size_t made = sizeof chunk - io.out_n;
+		buf_add(&out, chunk, made);
+		if (out.truncated)
+			rc = -EFBIG;
+		else if (rc == 0 && !made && io.in_n == before)
+			rc = -EBADMSG; /* more was announced than is there */
 	}
-	ZSTD_freeDStream(z);
-	int error = out.truncated ? -EFBIG : ZSTD_isError(rc) || rc > 0 ? -EBADMSG : 0;
-	if (!error)
+	if (state)
+		unpack_zstd.close(state);
+	if (rc > 0)
 		*ret = str_n(arena_strndup(a, buf_view(&out).ptr, out.len), out.len);
 	buf_free(&out);
-	return error ? why(a, ret_why, error, error == -EFBIG ? "the archive unpacks to more than 512 MiB" : "the archive is damaged or cut short") : 0;
+	return rc > 0 ? 0 : why(a, ret_why, rc, rc == -EFBIG ? "the archive unpacks to more than 512 MiB" : "the archive is damaged or cut short");
 }
 
 int archive_read_bytes(struct arena *a, struct str bytes, archive_member_fn *member, void *arg, const char **ret_why)
@@ -194,17 +193,13 @@ int archive_write(struct arena *a, struct buf *tar, const char *path, const char
 	buf_add(tar, zero, sizeof zero);
 	if (tar->truncated)
 		return why(a, ret_why, -EFBIG, "the snapshot is larger than 512 MiB");
-	size_t bound = ZSTD_compressBound(tar->len);
-	char *out = malloc(bound);
-	if (!out)
+	void *out;
+	size_t n;
+	if (unpack_zstd_compress(tar->ptr, tar->len, &out, &n) < 0)
 		return why(a, ret_why, -ENOMEM, "out of memory");
-	size_t n = ZSTD_compress(out, bound, tar->ptr, tar->len, 6);
 	const char *temporary = arena_printf(a, "%s.partial-%ld", path, (long)getpid());
-	int rc = ZSTD_isError(n) ? -EIO : 0, fd = -1;
-	if (!rc) {
-		fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		rc = fd < 0 ? -errno : write_all(fd, out, n);
-	}
+	int rc = 0, fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	rc = fd < 0 ? -errno : write_all(fd, out, n);
 	if (fd >= 0 && close(fd) < 0 && !rc)
 		rc = -errno;
 	if (!rc && rename(temporary, path) < 0)

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "logs/unpack.h"
+#include "parse/unpack.h"
 
 #define RAW_BYTES ((size_t)128 << 10)
 #define GROWTH_FREE ((uint64_t)2 << 30) /* up to here any ratio is fine */

@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <zstd.h>
 
-#include "logs/unpack.h"
+#include "parse/unpack.h"
 
 #define WINDOW_LOG_MAX 25 /* 32 MB */
 
@@ -39,6 +39,20 @@ static int step(void *state, struct unpack_io *io)
 static void close_zstd(void *state)
 {
 	ZSTD_freeDCtx(state);
+}
+
+int unpack_zstd_compress(const void *p, size_t n, void **ret, size_t *ret_n)
+{
+	size_t bound = ZSTD_compressBound(n);
+	void *out = malloc(bound);
+	size_t made = out ? ZSTD_compress(out, bound, p, n, 6) : 0;
+	if (!out || ZSTD_isError(made)) {
+		free(out);
+		return -ENOMEM;
+	}
+	*ret = out;
+	*ret_n = made;
+	return 0;
 }
 
 const struct unpacker unpack_zstd = {"zstd", is_mine, open_zstd, step, close_zstd};

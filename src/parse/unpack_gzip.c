@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <zlib.h>
 
-#include "logs/unpack.h"
+#include "parse/unpack.h"
 
 static bool is_mine(const unsigned char *head, size_t n)
 {

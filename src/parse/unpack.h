@@ -1,6 +1,6 @@
 /* Decompressors behind one interface: one file each. */
-#ifndef LOGS_UNPACK_H
-#define LOGS_UNPACK_H
+#ifndef PARSE_UNPACK_H
+#define PARSE_UNPACK_H
 
 #include "base/str.h"
 
@@ -20,6 +20,9 @@ struct unpacker {
 	int (*step)(void *state, struct unpack_io *io);
 	void (*close)(void *state);
 };
+
+/* The other way, for snapshots: one Zstandard frame, malloced. 0 or -ENOMEM. */
+int unpack_zstd_compress(const void *p, size_t n, void **ret, size_t *ret_n);
 
 extern const struct unpacker unpack_gzip, unpack_zstd, unpack_xz;
 

@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <lzma.h>
 
-#include "logs/unpack.h"
+#include "parse/unpack.h"
 
 #define MEMORY_MAX ((uint64_t)80 << 20)
 
