@@ -62,9 +62,13 @@ static const char *torch_beside(struct cli *c, struct host *door, const char *pa
 /* The first library of torch/lib, or the module torch._C itself, that brings the rest along. */
 static void open_torch(struct cli *c, struct host *door, struct ldso *l, const char *torch)
 {
+	static const char *const first[] = {"libtorch_global_deps.so", "libtorch_python.so"};
 	struct host_list list;
-	collect_ldso_open(l, arena_printf(c->arena, "%s/lib/libtorch_global_deps.so", torch), 0);
-	collect_ldso_open(l, arena_printf(c->arena, "%s/lib/libtorch_python.so", torch), 0);
+	for (size_t i = 0; i < 2; i++) {
+		const char *path = arena_printf(c->arena, "%s/lib/%s", torch, first[i]);
+		if (host_exists(door, path))
+			collect_ldso_open(l, path, 0);
+	}
 	if (host_list(door, torch, &list) < 0)
 		return;
 	for (size_t i = 0; i < list.count; i++)
