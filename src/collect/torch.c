@@ -398,6 +398,22 @@ struct extensions {
 	size_t count;
 };
 
+/* "x.cpython-310-x86_64-linux-gnu.so" is left alone by Python 3.11. */
+static bool is_for_python(struct collect *c, struct str path)
+{
+	const struct facts_row *python = c->facts->first[TABLE_python];
+	const char *version = python ? facts_get_text(python, python__version) : NULL;
+	size_t at = str_find(path, ".cpython-", 0);
+	if (at == SIZE_MAX || !version)
+		return true;
+	struct str tag = str_skip(path, at + strlen(".cpython-")), major, minor, rest = str_of(version);
+	str_next_field(&rest, '.', &major);
+	if (!str_next_field(&rest, '.', &minor) || major.len != 1)
+		return true;
+	const char *want = arena_printf(c->arena, "%.*s%.*s-", (int)major.len, major.ptr, (int)minor.len, minor.ptr);
+	return str_starts(tag, want);
+}
+
 static void add_extensions(struct collect *c, const struct facts_row *p, struct extensions *ret)
 {
 	const char *metadata = facts_get_text(p, package__metadata), *location = facts_get_text(p, package__location);
@@ -406,7 +422,7 @@ static void add_extensions(struct collect *c, const struct facts_row *p, struct 
 	if (!metadata || !location || is_pure(c, metadata) || host_read(c->host, arena_printf(c->arena, "%s/RECORD", metadata), RECORD_MAX, &text) < 0)
 		return;
 	for (int rc; (rc = parse_dist_record(c->arena, &text, &r));) {
-		if (rc < 0 || !str_ends(r.path, ".so") || r.path.ptr[0] == '/' || str_starts(r.path, "../") || ret->count == EXTENSIONS_MAX)
+		if (rc < 0 || !str_ends(r.path, ".so") || r.path.ptr[0] == '/' || str_starts(r.path, "../") || !is_for_python(c, r.path) || ret->count == EXTENSIONS_MAX)
 			continue;
 		ret->path[ret->count] = arena_printf(c->arena, "%s/%s", location, str_dup(c->arena, r.path));
 		ret->package[ret->count++] = facts_get_text(p, package__name);
@@ -420,6 +436,22 @@ static void find_extensions(struct collect *c, struct extensions *ret)
 		if (canonical && strcmp(canonical, "torch") != 0 && is_live_package(p) && requires_torch(c, name))
 			add_extensions(c, p, ret);
 	}
+}
+
+/* Moves the libraries of PyTorch's own companions to the end: release numbers tell whether they fit, which is cheaper than symbols. */
+static size_t foreign_extensions(struct extensions *e)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < e->count; i++) {
+		if (strcmp(e->package[i], "torchvision") == 0 || strcmp(e->package[i], "torchaudio") == 0)
+			continue;
+		const char *path = e->path[i], *package = e->package[i];
+		e->path[i] = e->path[n];
+		e->package[i] = e->package[n];
+		e->path[n] = path;
+		e->package[n++] = package;
+	}
+	return n;
 }
 
 /* -- all ---------------------------------------------------------------------------------------------------------------- */
@@ -473,5 +505,6 @@ void collect_torch(struct collect *c)
 	struct owner_index *owners = collect_owner_index(c, &t);
 	struct ldso *l = t.python ? collect_torch_load(c, &t, owners, ext.path, ext.count) : NULL;
 	collect_library(c, &t, l, owners);
+	collect_extension(c, &t, l, ext.path, foreign_extensions(&ext));
 	collect_nccl(c, &t, l, owners);
 }

@@ -26,6 +26,9 @@ const char *collect_wheel_library(struct owner_index *o, const char *soname);
 /* What `import torch` and the import of what is built on it would load. NULL when the interpreter cannot be read. */
 struct ldso *collect_torch_load(struct collect *c, const struct torch_place *t, struct owner_index *o, const char **extensions, size_t extension_count);
 
+/* Symbols of PyTorch that extensions want and do not get, into missing_symbol. */
+void collect_extension(struct collect *c, const struct torch_place *t, struct ldso *l, const char **paths, size_t count);
+
 void collect_library(struct collect *c, const struct torch_place *t, struct ldso *l, struct owner_index *o);
 void collect_nccl(struct collect *c, const struct torch_place *t, struct ldso *l, struct owner_index *o);
 

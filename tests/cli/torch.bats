@@ -170,6 +170,26 @@ old_nccl() { mkdir -p "$1"; ${CC:-cc} -shared -fPIC -nostdlib -Wl,-soname,libncc
 	holds 'row("library", "soname", "libcudart.so.11.0")["problem"] == "missing" and "flash_attn" in row("library", "soname", "libcudart.so.11.0")["wanted_by"]'
 }
 
+@test "an extension that was built against another PyTorch" {
+	"$MAKE" env
+	site=$(echo env/lib/python3.*/site-packages)
+	echo 'int _ZN3c1011SymIntProxyC1Ev(void) { return 0; } int _ZN3c104sameEv(void) { return 0; }' > new.c
+	echo 'int _ZN3c104sameEv(void) { return 0; }' > now.c
+	${CC:-cc} -shared -fPIC -nostdlib -Wl,-soname,libc10.so -o libc10.so new.c
+	${CC:-cc} -shared -fPIC -nostdlib -Wl,-soname,libc10.so -o "$site/torch/lib/libc10.so" now.c
+	echo 'extern int _ZN3c1011SymIntProxyC1Ev(void), _ZN3c104sameEv(void), _ZN7sibling3c10Ev(void); __attribute__((weak)) extern int _ZN3c104weakEv(void);
+	int PyInit_x(void) { return _ZN3c1011SymIntProxyC1Ev() + _ZN3c104sameEv() + (_ZN3c104weakEv ? 1 : 0); }' > x.c
+	${CC:-cc} -shared -fPIC -nostdlib -o "$site/made_ext.so" x.c libc10.so '-Wl,-rpath,$ORIGIN/torch/lib'
+	mkdir "$site/made_ext-1.0.dist-info"
+	printf 'Name: made-ext\nVersion: 1.0\nRequires-Dist: torch\n\n' > "$site/made_ext-1.0.dist-info/METADATA"
+	printf 'Root-Is-Purelib: false\n' > "$site/made_ext-1.0.dist-info/WHEEL"
+	printf 'made_ext.so,,\nmade_ext.cpython-25-x86_64-linux-gnu.so,,\n' > "$site/made_ext-1.0.dist-info/RECORD"
+	check
+	holds '[m["symbol"] for m in d["missing_symbol"]] == ["_ZN3c1011SymIntProxyC1Ev"] and row("missing_symbol", "library", "made_ext")'
+	really >/dev/null
+	env/bin/python -c 'import ctypes, sys; ctypes.CDLL(sys.argv[1], mode=2)' "$PWD/$site/made_ext.so" 2>&1 | grep -q 'undefined symbol: _ZN3c1011SymIntProxyC1Ev'
+}
+
 @test "plugins and configuration files of NCCL" {
 	"$MAKE" env
 	echo 'int f(void) { return 0; }' > f.c
