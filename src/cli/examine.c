@@ -52,6 +52,21 @@ struct host *cli_door(struct cli *c, int *ret_status)
 	return door;
 }
 
+/* The interpreter that --python names: a path that is not there is a wrong input, a name is looked up by the collector. */
+static int check_python(struct cli *c, struct host *door)
+{
+	struct host_stat st;
+	const char *path = c->options.python, *cwd = host_cwd(c->host);
+	if (!path || !strchr(path, '/'))
+		return 0;
+	if (path[0] != '/' && cwd)
+		c->options.python = path = arena_printf(c->arena, "%s/%s", cwd, path);
+	int rc = host_stat(door, path, &st);
+	if (rc == -ENOENT || rc == -ENOTDIR)
+		return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "--python %s: there is no such interpreter or environment", "--python %s：没有这个解释器或环境"), path);
+	return 0;
+}
+
 int cli_examine(struct cli *c, struct host *door, struct examination *ret)
 {
 	*ret = (struct examination){.facts = facts_new(c->arena)};
@@ -59,6 +74,9 @@ int cli_examine(struct cli *c, struct host *door, struct examination *ret)
 	ret->part_names = arena_array(c->arena, n, sizeof *ret->part_names);
 	ret->part_ms = arena_array(c->arena, n, sizeof *ret->part_ms);
 	double start = cli_clock_ms();
+	int rc = check_python(c, door);
+	if (rc)
+		return rc;
 	ret->store = cli_knowledge(c);
 	if (!ret->store)
 		return EXIT_DEFECT;
@@ -71,7 +89,7 @@ int cli_examine(struct cli *c, struct host *door, struct examination *ret)
 		ret->part_names[i] = collectors[i].name;
 
 	start = cli_clock_ms();
-	int rc = store_load(ret->store, ret->facts);
+	rc = store_load(ret->store, ret->facts);
 	if (rc < 0)
 		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
 	ret->judge = (struct judge){.arena = c->arena, .store = ret->store, .facts = ret->facts, .mode = JUDGE_CHECK, .chinese = c->chinese, .only = c->options.only};

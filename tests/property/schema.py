@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""The JSON output of check and explain is what docs/schema/davy-1.json says. A validator for the part of JSON Schema that it uses. TAP."""
+import glob, json, os, re, subprocess, sys
+
+top = os.environ.get("DAVY_SOURCE") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+davy = os.environ.get("DAVY", os.path.join(top, "build/davy"))
+schema = json.load(open(os.path.join(top, "docs/schema/davy-1.json"), encoding="utf-8"))
+types = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "null": type(None), "boolean": bool}
+
+
+def errors(value, s, where="$"):
+    if "$ref" in s:
+        s = schema["definitions"][s["$ref"].split("/")[-1]]
+    if "const" in s and value != s["const"]:
+        yield "%s: %r is not %r" % (where, value, s["const"])
+    if "enum" in s and value not in s["enum"]:
+        yield "%s: %r is none of %r" % (where, value, s["enum"])
+    if "type" in s:
+        wanted = s["type"] if isinstance(s["type"], list) else [s["type"]]
+        if not any(isinstance(value, types[t]) and not (t in ("integer", "number") and isinstance(value, bool)) for t in wanted):
+            yield "%s: %r is no %s" % (where, value, "/".join(wanted))
+            return
+    if "pattern" in s and isinstance(value, str) and not re.search(s["pattern"], value):
+        yield "%s: %r does not match %s" % (where, value, s["pattern"])
+    if "oneOf" in s and sum(not list(errors(value, o, where)) for o in s["oneOf"]) != 1:
+        yield "%s: not exactly one of the forms: %r" % (where, value)
+    if isinstance(value, dict):
+        for k in s.get("required", ()):
+            if k not in value:
+                yield "%s: %s is missing" % (where, k)
+        extra = s.get("additionalProperties")
+        for k, v in value.items():
+            sub = s.get("properties", {}).get(k, extra if isinstance(extra, dict) else {})
+            yield from errors(v, sub, "%s.%s" % (where, k))
+    if isinstance(value, list) and "items" in s:
+        for i, v in enumerate(value):
+            yield from errors(v, s["items"], "%s[%d]" % (where, i))
+
+
+runs = [["check"], ["check", "--for", "nccl"], ["check", "--lang", "zh_CN"]]
+hosts = sorted(glob.glob(os.path.join(top, "tests/hosts/*/expect.txt")))
+reports = sorted(glob.glob(os.path.join(top, "tests/reports/*/input.txt")))
+runs += [["check", "--from", os.path.dirname(h)] for h in hosts[::6]] + [["explain", r] for r in reports[::5]]
+bad = 0
+for i, args in enumerate(runs, 1):
+    p = subprocess.run([davy] + args + ["--json"], capture_output=True, timeout=60)
+    try:
+        wrong = list(errors(json.loads(p.stdout), schema))
+    except ValueError as e:
+        wrong = ["no JSON: %s; %s" % (e, p.stderr.decode()[:300])]
+    bad += bool(wrong)
+    print("%s %d - schema: davy %s" % ("not ok" if wrong else "ok", i, " ".join(os.path.relpath(a, top) if a.startswith("/") else a for a in args)))
+    for w in wrong[:5]:
+        print("#   " + w)
+print("1..%d" % len(runs))
+sys.exit(bad > 0)
