@@ -22,8 +22,8 @@ has_arch() { nvcc --list-gpu-arch | grep -qx "compute_$1"; }
 @test "the default -gencode list is found exactly" {
 	need_nvcc
 	nvcc -shared -Xcompiler -fPIC -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_90a,code=sm_90a \
-		-gencode arch=compute_90,code=compute_90 k.cu -o default.so
-	run codes default.so
+		-gencode arch=compute_90,code=compute_90 k.cu -o list.so
+	run codes list.so
 	[ "$output" = "sm_80 sm_90 sm_90a | compute_90" ]
 }
 
@@ -75,9 +75,9 @@ has_arch() { nvcc --list-gpu-arch | grep -qx "compute_$1"; }
 
 @test "without section headers the same" {
 	need_nvcc
-	[ -f default.so ] || skip "not built"
+	[ -f list.so ] || skip "not built"
 	python3 - <<-'END'
-		data = bytearray(open('default.so', 'rb').read())
+		data = bytearray(open('list.so', 'rb').read())
 		data[0x28:0x30] = bytes(8)
 		data[0x3c:0x40] = bytes(4)
 		open('stripped.so', 'wb').write(data)
