@@ -58,8 +58,8 @@ enum pci_kind accelerator_pci_kind(unsigned vendor, unsigned device, unsigned cl
 	case 0x19e5: /* Huawei also makes network cards, disks and the VGA of its servers */
 		return base == 0x12 || (device & 0xff00) == 0xd100 || (device & 0xff00) == 0xd500 || (device & 0xff00) == 0xd800 ? PCI_ACCELERATOR
 		                                                                                                                 : PCI_OTHER;
-	case 0x1d0f: /* Amazon: the accelerators are 7064 Inf1, 7164 Trn1, 7264 Inf2, 7364 Trn2, 7564 Trn3 */
-		return (device & 0xff) == 0x64 || (device & 0xff) == 0x65 ? PCI_ACCELERATOR : PCI_OTHER;
+	case 0x1d0f: /* Amazon: the accelerators are 7064 Inf1, 7164 Trn1, 7264 Inf2, 7364 Trn2, 7564 Trn3; 0065 is a disk */
+		return (device & 0xf0fe) == 0x7064 ? PCI_ACCELERATOR : PCI_OTHER;
 	case 0x1ae0: /* Google: gVNIC and NVMe besides the TPU */
 		return base == 0x12 || base == 0xff ? PCI_ACCELERATOR : PCI_OTHER;
 	default: return accelerator_by_pci(vendor) && (base == 0x03 || base == 0x12 || sub == 0x0b40 || base == 0xff) ? PCI_ACCELERATOR : PCI_OTHER;
