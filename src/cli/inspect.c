@@ -30,7 +30,18 @@ static void open_file(struct cli *c, struct host *door, struct inspect_file *f)
 		return;
 	f->source = collect_binary_source(f->file);
 	f->code = arena_alloc(c->arena, sizeof *f->code);
-	f->error = parse_elf_open(c->arena, &f->source, &f->elf);
+	f->memory = arena_new((size_t)2 << 30);
+	f->error = parse_elf_open(f->memory, &f->source, &f->elf);
+}
+
+/* What is kept of the file is its digest; its tables may be large. */
+static void close_file(struct inspect_file *f)
+{
+	struct elf *e = &f->elf;
+	*e = (struct elf){.problem = e->problem, .type = e->type, .machine = e->machine, .bits = e->bits, .big_endian = e->big_endian, .has_dynamic = e->has_dynamic};
+	arena_free(f->memory);
+	f->memory = NULL;
+	host_file_close(f->file);
 }
 
 static void digest_file(struct cli *c, struct inspect_file *f)
@@ -79,7 +90,7 @@ static void open_torch(struct cli *c, struct host *door, struct ldso *l, const c
 static struct ldso *load_file(struct cli *c, struct host *door, struct inspect_file *f, struct ldso *before)
 {
 	struct ldso *l = before ? collect_ldso_next(before) : collect_ldso_new(c->arena, door);
-	const char *torch = !f->digest.is_program && !f->elf.interp && needs_torch(&f->digest) ? torch_beside(c, door, f->path) : NULL;
+	const char *torch = !f->digest.is_program && !f->digest.interp && needs_torch(&f->digest) ? torch_beside(c, door, f->path) : NULL;
 	if (torch && !starts(f->path, arena_printf(c->arena, "%s/", torch))) {
 		collect_ldso_bare(l, f->digest.machine);
 		open_torch(c, door, l, torch);
@@ -102,17 +113,18 @@ static void find_undefined(struct cli *c, struct host *door, struct inspect_file
 	for (size_t i = 0; i < f->loader.want_count; i++)
 		if (f->loader.wants[i].to < 0 && !inspect_is_foreign(f, f->loader.wants[i].name))
 			return;
-	struct arena *scratch = arena_new(0);
-	struct elf_undefined *u = parse_elf_undefined(c->arena, &f->elf);
+	struct elf_undefined *u = parse_elf_undefined(f->memory, &f->elf);
 	for (size_t i = 0; u && i < f->loader.object_count; i++) {
 		struct host_file *file;
 		struct elf provider;
 		if ((int)i == f->root || host_file_open(door, f->loader.objects[i].path, &file) < 0)
 			continue;
+		struct arena *scratch = arena_new((size_t)2 << 30);
 		struct parse_source source = collect_binary_source(file);
 		if (parse_elf_open(scratch, &source, &provider) == 0)
 			parse_elf_undefined_take(u, &provider);
 		host_file_close(file);
+		arena_free(scratch);
 	}
 	size_t n = u ? parse_elf_undefined_left(u, left, 1000) : 0;
 	for (size_t i = 0; i < n && i < 1000; i++) {
@@ -120,10 +132,9 @@ static void find_undefined(struct cli *c, struct host *door, struct inspect_file
 		if (starts(left[i], "Py") || starts(left[i], "_Py") || starts(left[i], "cu") || starts(left[i], "nvml"))
 			continue;
 		if (f->undefined_count < INSPECT_UNDEFINED_MAX)
-			f->undefined[f->undefined_count] = left[i];
+			f->undefined[f->undefined_count] = arena_strdup(c->arena, left[i]);
 		f->undefined_count++;
 	}
-	arena_free(scratch);
 }
 
 static void read_codes(struct cli *c, struct inspect_file *files, size_t count)
@@ -160,7 +171,7 @@ void inspect_read(struct cli *c, struct host *door, struct inspect_file *files, 
 			}
 		}
 		for (size_t i = first; i < first + n; i++)
-			host_file_close(files[i].file);
+			close_file(&files[i]);
 	}
 }
 
@@ -171,7 +182,7 @@ bool inspect_is_foreign(const struct inspect_file *f, const char *name)
 		if (starts(name, driver[i]))
 			return true;
 	/* An extension finds PyTorch's libraries in the process that has imported torch. */
-	return !f->after_torch && !f->elf.interp && (starts(name, "libtorch") || starts(name, "libc10"));
+	return !f->after_torch && !f->digest.interp && (starts(name, "libtorch") || starts(name, "libc10"));
 }
 
 int inspect_status(const struct inspect_file *f)

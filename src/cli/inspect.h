@@ -13,8 +13,9 @@ struct inspect_file {
 	const char *path;
 	int error; /* of opening or reading it */
 	struct host_file *file;
+	struct arena *memory;            /* of elf, while the file is open */
 	struct parse_source source;
-	struct elf elf;
+	struct elf elf;                  /* after inspect_read only its numbers */
 	struct fatbin *code;
 	struct elf_digest digest;
 	const char *version;             /* by its symbols or its name; NULL */

@@ -263,7 +263,8 @@ static void unmet_rows(struct cli *c, const struct inspect_file *f, struct buf *
 	}
 	if (!f->undefined_count)
 		return;
-	trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "%zu symbols of this file are in no library: it was built for another PyTorch. The first is %s.", "该文件有 %zu 个符号在所有库中都不存在：它是为另一个 PyTorch 构建的。第一个是 %s。"), f->undefined_count, f->undefined[0]));
+	const char *more = f->undefined_count > 1 ? arena_printf(c->arena, cli_tr(c, " and %zu more", " 等 %zu 个"), f->undefined_count - !c->chinese) : "";
+	trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "In no library: %s%s. The file was built for another PyTorch.", "所有库中都没有符号 %s%s：该文件是为另一个 PyTorch 构建的。"), f->undefined[0], more));
 }
 
 void inspect_text(struct cli *c, const struct inspect_file *f, struct buf *out)

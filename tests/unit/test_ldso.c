@@ -294,13 +294,44 @@ static void test_musl(void **state)
 	assert_true(collect_ldso_result(ldso).musl);
 }
 
+/* A snapshot of this machine gives the same answers as the machine. */
+static void test_replay_is_record(void **state)
+{
+	(void)state;
+	const char *why = NULL, *out = arena_printf(arena, "%s/snapshot", dir), *program = "/bin/sh";
+	struct ldso_result live, again;
+	assert_int_equal(host_open_live(arena, NULL, &host), 0);
+	host_record(host);
+	struct ldso *first = collect_ldso_new(arena, host);
+	assert_int_equal(collect_ldso_program(first, program), 0);
+	collect_ldso_open(first, "libstdc++.so.6", 0);
+	collect_ldso_open(first, "libnone.so", 0);
+	assert_int_equal(host_snapshot_write(host, out, false, &why), 0);
+	host_close(host);
+	assert_int_equal(host_open_replay(arena, out, &host, &why), 0);
+	ldso = collect_ldso_new(arena, host);
+	assert_int_equal(collect_ldso_program(ldso, program), 0);
+	collect_ldso_open(ldso, "libstdc++.so.6", 0);
+	collect_ldso_open(ldso, "libnone.so", 0);
+	live = collect_ldso_result(first);
+	again = collect_ldso_result(ldso);
+	assert_int_equal(live.object_count, again.object_count);
+	assert_int_equal(live.want_count, again.want_count);
+	assert_false(again.uncertain);
+	for (size_t i = 0; i < live.object_count; i++) {
+		assert_string_equal(live.objects[i].path, again.objects[i].path);
+		assert_string_equal(live.objects[i].found_by, again.objects[i].found_by);
+		assert_int_equal(live.objects[i].elf.need_count, again.objects[i].elf.need_count);
+	}
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(test_rpath_before_library_path), T(test_library_path_before_runpath), T(test_runpath_is_not_inherited), T(test_rpath_is_inherited), T(test_preload_wins),
 		T(test_defaults_and_nodeflib), T(test_conf), T(test_hwcaps), T(test_wrong_files), T(test_same_file_twice), T(test_torch_rpath), T(test_torch_runpath_shadowed),
-		T(test_torch_loaded_before), T(test_musl),
+		T(test_torch_loaded_before), T(test_musl), T(test_replay_is_record),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
