@@ -129,7 +129,7 @@ static size_t read_conda_list(const struct read_input *in, struct facts *f)
 {
 	struct str first = in->line[0].text, command;
 	bool typed = read_prompt(first, &command);
-	size_t i = typed || str_trim(first).ptr[0] == '#' ? 1 : 0;
+	size_t i = typed || str_starts(str_trim(first), "#") ? 1 : 0;
 	int misses = 0;
 	for (; i < in->count; i++) {
 		struct str line = in->line[i].text, rest = line, name, version, build = {0}, channel = {0};
