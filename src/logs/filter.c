@@ -6,6 +6,7 @@
 #define SHORT_MIN 7  /* four windows of four bytes */
 #define BITS 19
 #define COUNT_BITS 16
+#define SHORT_BITS 12
 
 /* Windows of usual log text are bad representatives even when only one pattern has them. */
 static const char common_text[] =
@@ -40,6 +41,7 @@ struct filter {
 	const struct filter_literal *literals;
 	uint32_t *shorts; /* literals of less than SHORT_MIN bytes */
 	size_t short_count;
+	uint32_t *short_head, *short_next; /* chains of them by their first four bytes, whatever the case: index + 1, 0 ends */
 	bool has4;
 	struct arena *arena;
 };
@@ -66,6 +68,12 @@ static inline uint32_t hash8(uint64_t v)
 static inline uint32_t hash4(uint32_t v)
 {
 	return (v * 0x9e3779b1u) >> (32 - BITS);
+}
+
+/* Of the first four bytes of a short literal, without the bit that makes capitals. */
+static inline uint32_t hash_short(const char *p)
+{
+	return ((load32(p) | 0x20202020u) * 0x9e3779b1u) >> (32 - SHORT_BITS);
 }
 
 static inline bool bit_get(const uint64_t *bits, uint32_t i)
@@ -220,7 +228,10 @@ static void add_literal(struct filter *f, const struct counts *c, uint32_t i)
 {
 	const struct filter_literal *l = &f->literals[i];
 	if (l->text.len < SHORT_MIN) {
-		f->shorts[f->short_count++] = i;
+		uint32_t *head = &f->short_head[hash_short(l->text.ptr)];
+		f->shorts[f->short_count] = i;
+		f->short_next[f->short_count] = *head;
+		*head = (uint32_t)++f->short_count;
 		if (!l->nocase) {
 			add_short(f, l->text);
 			return;
@@ -261,6 +272,8 @@ struct filter *filter_new(struct arena *a, const struct filter_literal *literals
 	f->entries = arena_array(a, windows, sizeof(*f->entries));
 	f->entry_count = 1;
 	f->shorts = arena_array(a, count + 1, sizeof(*f->shorts));
+	f->short_head = arena_array(a, (size_t)1 << SHORT_BITS, sizeof(*f->short_head));
+	f->short_next = arena_array(a, count + 1, sizeof(*f->short_next));
 
 	struct counts c = {.of4 = calloc((size_t)1 << COUNT_BITS, 2), .of8 = calloc((size_t)1 << COUNT_BITS, 2)};
 	if (!c.of4 || !c.of8)
@@ -313,8 +326,8 @@ static void check_window(const struct filter *f, const struct scan *s, const cha
 static void check_shorts(const struct filter *f, const struct scan *s, const char *at)
 {
 	for (const char *q = at - (SHORT_MIN - 2); q < at + 4; q++)
-		for (size_t i = 0; i < f->short_count; i++)
-			check_literal(f, s, f->shorts[i], q);
+		for (uint32_t i = f->short_head[hash_short(q)]; i; i = f->short_next[i - 1])
+			check_literal(f, s, f->shorts[i - 1], q);
 }
 
 static __attribute__((noinline)) void look_closer(const struct filter *f, const struct scan *s, const char *at)

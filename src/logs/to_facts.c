@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "logs/waits.h"
+
 static const enum facts_column capture_columns[CAPTURE_COUNT] = {
 	[CAPTURE_RANK] = event__c_rank, [CAPTURE_HOST] = event__c_host, [CAPTURE_DEVICE] = event__c_device, [CAPTURE_INTERFACE] = event__c_interface,
 	[CAPTURE_PATH] = event__c_path, [CAPTURE_VERSION] = event__c_version, [CAPTURE_ERRNO] = event__c_errno, [CAPTURE_CODE] = event__c_code,
@@ -43,4 +45,5 @@ void logs_to_facts(const struct logs *l, struct facts *f)
 	facts_table_read(f, TABLE_event);
 	for (size_t i = 0; i < l->event_count; i++)
 		one_event(l, l->event[i], (int64_t)i, f);
+	waits_to_facts(l, f);
 }
