@@ -8,7 +8,7 @@
 #include "parse/pep508.h"
 #include "parse/sha256.h"
 
-#define METADATA_HEAD ((size_t)16 << 10) /* the headers of nearly every distribution; the description behind them is of no use */
+#define METADATA_HEAD ((size_t)8 << 10) /* the headers of nearly every distribution; the description behind them is of no use */
 #define METADATA_MAX ((size_t)1 << 20)
 #define RECORD_MAX ((size_t)16 << 20)
 #define PACKAGES_MAX 20000
