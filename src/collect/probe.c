@@ -30,12 +30,13 @@ static bool is_wanted(struct collect *c, const char *name)
 
 static const char *const names[] = {"nvml", "cuda", "rocm", "ibverbs"};
 
-/* Without nvidia-persistenced the first to ask waits until the driver has started every GPU: about a second for each. */
+/* Without nvidia-persistenced the first to ask waits until the driver has started every GPU, about a second for each; cuInit maps the memory of all
+ * GPUs, which takes seconds on a large machine in good health. */
 static int deadline_of(struct collect *c, const char *name)
 {
-	bool nvidia = str_is(str_of(name), "nvml") || str_is(str_of(name), "cuda");
-
-	return nvidia && !host_exists(c->host, "/run/nvidia-persistenced/socket") ? COLD_DEADLINE_MS : DEADLINE_MS;
+	if (str_is(str_of(name), "cuda"))
+		return COLD_DEADLINE_MS;
+	return str_is(str_of(name), "nvml") && !host_exists(c->host, "/run/nvidia-persistenced/socket") ? COLD_DEADLINE_MS : DEADLINE_MS;
 }
 
 void collect_probe_start(struct collect *c)
