@@ -133,6 +133,13 @@ has_arch() { nvcc --list-gpu-arch | grep -qx "compute_$1"; }
 	[ "$(python3 -c 'import json, sys; d = json.loads(sys.argv[1]); print(d["command"], len(d["items"]), d["items"][1]["kind"])' "$output")" = "inspect 2 elf" ]
 }
 
+@test "the JSON is as the schema says" {
+	python3 -c 'import jsonschema' 2>/dev/null || skip "python3 has no jsonschema"
+	for what in "$CORPUS/lib" "$CORPUS/lfs" /bin/sh $$ "/bin/sh $CORPUS/stripped $$"; do
+		"$DAVY" inspect --json $what | python3 -c 'import json, jsonschema, sys; jsonschema.validate(json.load(sys.stdin), json.load(open(sys.argv[1])))' "$DAVY_SOURCE/docs/schema/davy-inspect-1.json"
+	done
+}
+
 @test "a running process: its libraries and its NCCL variables" {
 	NCCL_DEBUG=INFO NCCL_SOCKET_IFNAME=eth0 PRIVATE_TOKEN=x sleep 30 3>&- &
 	pid=$!
