@@ -137,6 +137,8 @@ static const char *headline(struct explaining *x)
 		buf_fmt(&b, cli_tr(c, ", %zu ranks", "，%zu 个进程"), x->logs->rank_count);
 	if (x->logs->host_count > 1)
 		buf_fmt(&b, cli_tr(c, " on %zu nodes", "，%zu 个节点"), x->logs->host_count);
+	if (flight_count(x->sources.flight))
+		buf_fmt(&b, cli_tr(c, ", %zu Flight Recorder dumps", "，%zu 个 Flight Recorder 转储"), flight_count(x->sources.flight));
 	buf_fmt(&b, cli_tr(c, ", %llu lines.", "，共 %llu 行。"), (unsigned long long)lines);
 	const char *text = arena_strndup(c->arena, b.ptr, b.len);
 	buf_free(&b);
@@ -230,6 +232,8 @@ static int nothing_to_read(struct explaining *x)
 	struct cli *c = x->c;
 	uint64_t bytes = 0;
 	bool binary = true;
+	if (flight_count(x->sources.flight))
+		return 0;
 	for (size_t i = 0; i < x->logs->file_count; i++) {
 		bytes += x->logs->file[i].bytes;
 		binary &= x->logs->file[i].binary;
@@ -296,6 +300,7 @@ int cli_explain(struct cli *c)
 		return rc;
 
 	logs_to_facts(x.logs, x.facts);
+	flight_to_facts(x.sources.flight, x.facts);
 	logs_dispatch(x.logs, x.trigger, on_trigger, &x);
 	if (c->options.here)
 		add_here(&x);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #define DEPTH_MAX 8
+#define DUMP_MAX ((uint64_t)128 << 20)
 
 static void add(struct cli *c, struct sources *s, const char *name, const char *path, int fd)
 {
@@ -75,6 +76,8 @@ int sources_expand(struct cli *c, const char **args, size_t n, struct sources *r
 {
 	ret->host = c->host;
 	pthread_mutex_init(&ret->door, NULL);
+	ret->flight = flight_new(c->arena);
+	ret->arena = c->arena;
 	for (size_t i = 0; i < n; i++) {
 		struct host_stat st;
 		const char *path = absolute(c, args[i]);
@@ -115,6 +118,25 @@ static ssize_t read_file(void *arg, void *p, size_t n)
 	return host_file_read(arg, p, n);
 }
 
+/* A Flight Recorder dump is taken whole. True when it was one. */
+static bool take_dump(struct sources *s, struct source_file *f, struct host_file *file)
+{
+	char head[4096];
+	uint64_t size = host_file_size(file);
+	size_t n = size < sizeof head ? (size_t)size : sizeof head;
+	if (!n || size > DUMP_MAX || host_file_pread(file, 0, head, n) < 0 || !flight_is_dump(f->name, str_n(head, n)))
+		return false;
+	pthread_mutex_lock(&s->door);
+	char *bytes = arena_alloc(s->arena, (size_t)size);
+	int rc = host_file_pread(file, 0, bytes, (size_t)size);
+	if (rc == 0)
+		rc = flight_add(s->flight, f->name, str_n(bytes, (size_t)size));
+	f->error = rc;
+	f->dump = rc == 0;
+	pthread_mutex_unlock(&s->door);
+	return true;
+}
+
 void sources_scan(struct sources *s, size_t i, struct logs *logs)
 {
 	struct source_file *f = &s->source[i];
@@ -128,7 +150,8 @@ void sources_scan(struct sources *s, size_t i, struct logs *logs)
 	pthread_mutex_unlock(&s->door);
 	if (f->error)
 		return;
-	f->error = logs_scan(logs, f->number, read_file, file);
+	if (!take_dump(s, f, file))
+		f->error = logs_scan(logs, f->number, read_file, file);
 	host_file_close(file);
 }
 
@@ -141,7 +164,7 @@ int sources_report(struct cli *c, const struct sources *s)
 		if (!error)
 			continue;
 		failed++;
-		reason = error == -EINVAL ? cli_tr(c, "not a regular file", "不是普通文件") : strerror(-error);
+		reason = error == -EBADMSG ? cli_tr(c, "a damaged Flight Recorder dump", "损坏的 Flight Recorder 转储") : error == -EPERM && s->source[i].path ? cli_tr(c, "a pickle that wants code to run: refused", "该 pickle 要求执行代码，已拒绝") : error == -EINVAL ? cli_tr(c, "not a regular file", "不是普通文件") : strerror(-error);
 		if (failed <= 5)
 			cli_fail(c, 0, "%s: %s", s->source[i].name, reason);
 	}

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "cli/cli.h"
+#include "logs/flight.h"
 #include "logs/logs.h"
 
 #define SOURCES_MAX 100000
@@ -14,11 +15,14 @@ struct source_file {
 	int fd;
 	unsigned number;
 	int error;
+	bool dump; /* a Flight Recorder dump */
 };
 
 struct sources {
 	struct host *host;
-	pthread_mutex_t door; /* one thread at a time opens */
+	pthread_mutex_t door;  /* one thread at a time opens, and takes in a dump */
+	struct flight *flight; /* Flight Recorder dumps among the files */
+	struct arena *arena;
 	struct source_file *source;
 	size_t count, cap;
 };

@@ -204,6 +204,13 @@ static void finding(const struct report *r, struct buf *out, const struct findin
 	}
 	if (f->status == STATUS_INFO && !r->verbose)
 		return;
+	if (f->rank_count > 1) {
+		struct buf ranks = BUF_MAX(4096);
+		for (size_t i = 0; i < f->rank_count && i < 64; i++)
+			buf_fmt(&ranks, "%s%lld", i ? ", " : "", (long long)f->ranks[i]);
+		line_of(r, out, tr(r, "ranks", "进程"), true, buf_view(&ranks), true);
+		buf_free(&ranks);
+	}
 	seen(r, out, f);
 	explains(r, out, f);
 	how(r, out, f);
