@@ -52,7 +52,7 @@ static void one_text(struct cli *c, const struct cause_text *t, struct buf *out)
 		}
 	}
 	lines(c, out, cli_tr(c, "verify", "验证"), t->verify);
-	lines(c, out, cli_tr(c, "to be sure", "进一步确认"), t->ask);
+	lines(c, out, cli_tr(c, "confirm", "再确认"), t->ask);
 	lines(c, out, cli_tr(c, "explains", "可解释"), t->explains);
 	lines(c, out, cli_tr(c, "source", "来源"), t->sources);
 }

@@ -312,7 +312,7 @@ int cli_explain(struct cli *c)
 	struct judgement judgement;
 	judge_derive(&judge);
 	judge_run(&judge, &judgement);
-	if (judgement.verdict == VERDICT_UNKNOWN)
+	if (judgement.verdict == VERDICT_UNKNOWN && !judgement.fails)
 		judgement.ask = questions(&x);
 
 	struct report r = cli_report(c, &judgement, x.facts);

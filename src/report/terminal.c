@@ -152,7 +152,7 @@ static void how(const struct report *r, struct buf *out, const struct finding *f
 	for (size_t i = 0; f->verify && f->verify[i]; i++)
 		line_of(r, out, tr(r, "verify", "验证"), i == 0, str_of(f->verify[i]), false);
 	for (size_t i = 0; f->ask && f->ask[i]; i++)
-		line_of(r, out, tr(r, "to be sure", "进一步确认"), i == 0, str_of(f->ask[i]), false);
+		line_of(r, out, tr(r, "confirm", "再确认"), i == 0, str_of(f->ask[i]), false);
 	if (left)
 		line_of(r, out, tr(r, "more", "更多"), true, str_of(arena_printf(r->arena, "davy cause %s", f->cause)), false);
 }
@@ -300,7 +300,7 @@ void report_terminal(const struct report *r, struct buf *out)
 	}
 	if (j->verdict == VERDICT_UNKNOWN && j->ask && j->ask[0]) {
 		for (size_t i = 0; j->ask[i]; i++)
-			line_of(r, out, tr(r, "to find out", "请收集"), i == 0, str_of(j->ask[i]), false);
+			line_of(r, out, tr(r, "collect", "请收集"), i == 0, str_of(j->ask[i]), false);
 		buf_char(out, '\n');
 	}
 	const char *verdict = report_verdict(r), *took = arena_printf(r->arena, r->total_ms < 10 ? "%.1f ms" : "%.0f ms", r->total_ms);
