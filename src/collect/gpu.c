@@ -326,8 +326,11 @@ void collect_gpu(struct collect *c)
 	struct nvidia_gpu *gpus = arena_array(c->arena, GPUS_MAX, sizeof *gpus);
 	size_t count = 0;
 
-	if (!c->facts->read[TABLE_pci_device])
-		facts_table_gap(c->facts, TABLE_gpu, GAP_MISSING, "/sys/bus/pci/devices", "the PCI bus could not be listed");
+	for (const struct facts_table_gap *g = c->facts->gaps; g; g = g->next)
+		if (g->table == TABLE_pci_device) {
+			facts_table_gap(c->facts, TABLE_gpu, g->gap, g->origin, "the PCI bus could not be listed");
+			break;
+		}
 	facts_table_read(c->facts, TABLE_gpu);
 	for (const struct facts_row *r = c->facts->first[TABLE_pci_device]; r && count < GPUS_MAX; r = r->next) {
 		const char *kind = facts_get_text(r, pci_device__kind), *vendor = facts_get_text(r, pci_device__vendor);

@@ -223,6 +223,8 @@ static void ipv4_addresses(struct collect *c, const struct route_entry *routes, 
 	int rc = host_read(c->host, path, (size_t)8 << 20, &text);
 	if (rc < 0) {
 		facts_table_gap_errno(c->facts, TABLE_address, rc, path);
+		for (struct facts_row *row = c->facts->first[TABLE_interface]; row; row = row->next)
+			facts_gap_errno(row, interface__ipv4, rc, path);
 		return;
 	}
 	facts_table_read(c->facts, TABLE_address);
@@ -330,6 +332,14 @@ static void nccl_choice(struct collect *c)
 	bool found = false;
 	if (!c->facts->read[TABLE_interface] || !c->facts->read[TABLE_address])
 		return;
+	for (struct facts_row *row = c->facts->first[TABLE_interface]; row; row = row->next) {
+		const struct facts_value *up = facts_value(row, interface__up);
+		if (up->set && up->gap != GAP_NONE) { /* one that may be down or up: then none is known to be the choice */
+			for (row = c->facts->first[TABLE_interface]; row; row = row->next)
+				facts_gap(row, interface__nccl_choice, up->gap, up->origin, up->detail);
+			return;
+		}
+	}
 	for (size_t i = 0; i < (env && *env ? 1 : 4); i++) {
 		const char *spec = env && *env ? env : rounds[i];
 		for (struct facts_row *row = c->facts->first[TABLE_interface]; row; row = row->next) {

@@ -15,6 +15,7 @@
 
 struct package {
 	const char *name, *canonical, *version, *location, *metadata, *installer, *url, *broken;
+	int url_error; /* of direct_url.json, which most distributions lack */
 	bool editable, shadowed, hidden; /* hidden: a second description of the same thing, as Debian has it */
 	const struct search_path *on;
 	enum dist_kind kind;
@@ -104,7 +105,10 @@ static void read_direct_url(struct scan *s, struct package *p)
 {
 	struct str text;
 	struct dist_direct_url d;
-	if (p->kind != DIST_INFO || host_readf(s->c->host, &text, "%s/direct_url.json", p->metadata) < 0)
+	if (p->kind != DIST_INFO)
+		return;
+	p->url_error = host_readf(s->c->host, &text, "%s/direct_url.json", p->metadata);
+	if (p->url_error < 0)
 		return;
 	if (parse_dist_direct_url(s->c->arena, text, &d) < 0)
 		return;
@@ -159,6 +163,8 @@ static void add_distribution(struct scan *s, const struct search_path *on, const
 		p.broken = "METADATA has no name or no version";
 	else if (!parse_pep503_is_valid(m.name))
 		p.broken = "METADATA has no valid name";
+	if (rc == -EACCES || rc == -EPERM || rc == -ETIMEDOUT)
+		facts_table_gap_errno(s->c->facts, TABLE_package, rc, p.metadata);
 	p.name = str_dup(a, p.broken && !m.name.len ? dir_name : m.name);
 	p.version = m.version.len ? str_dup(a, m.version) : dir_version.len ? str_dup(a, dir_version) : NULL;
 	p.canonical = parse_pep503_name(a, str_of(p.name));
@@ -323,7 +329,7 @@ static void fill_package(struct scan *s, const struct package *p)
 	if (p->url)
 		facts_text(row, package__source_url, p->url, arena_printf(s->c->arena, "%s/direct_url.json", p->metadata));
 	else
-		facts_gap(row, package__source_url, GAP_ABSENT, p->metadata, NULL);
+		facts_gap(row, package__source_url, p->url_error < 0 && p->url_error != -ENOENT ? facts_gap_from_errno(p->url_error) : GAP_ABSENT, p->metadata, NULL);
 }
 
 static struct pep508_environment environment_of(struct collect *c, const struct interpreter *py)

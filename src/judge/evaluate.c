@@ -244,6 +244,48 @@ static void note_unknown(struct judge *j, const struct rule *r, const struct fac
 	}
 }
 
+static bool is_refusal(enum facts_gap gap)
+{
+	return gap == GAP_DENIED || gap == GAP_TIMEOUT;
+}
+
+static bool table_refused(const struct judge *j, enum facts_table t)
+{
+	for (const struct facts_table_gap *g = j->facts->gaps; g; g = g->next)
+		if (g->table == t && is_refusal(g->gap))
+			return true;
+	return false;
+}
+
+/* Was an answer refused or late that this rule needs? What is merely not there (a probe, a file of another distribution) is common on machines in good
+ * health; a refusal hides something, and a rule that could have found a fault then has not passed. */
+static bool was_refused(struct judge *j, const struct rule *r, const struct facts_row *row)
+{
+	struct str rest = str_of(r->reads ? r->reads : ""), line, table, column;
+
+	while (str_next_line(&rest, &line)) {
+		enum facts_column c;
+
+		if (!str_split(line, '.', &table, &column))
+			continue;
+		enum facts_table t = table_by_name(arena_strndup(j->arena, table.ptr, table.len));
+		if (t == TABLE_COUNT)
+			continue;
+		if (table_refused(j, t))
+			return true;
+		if (!column_by_name(t, arena_strndup(j->arena, column.ptr, column.len), &c))
+			continue;
+		/* Of another table any row may be the one that matters. */
+		for (const struct facts_row *source = row && t == row->table ? row : j->facts->first[t]; source; source = source->next) {
+			if (is_refusal(facts_value(source, c)->gap))
+				return true;
+			if (source == row)
+				break;
+		}
+	}
+	return false;
+}
+
 static void fire(struct judge *j, struct candidates *c, const struct rule *r, const struct store_query *q, enum status status)
 {
 	enum facts_table t = table_by_name(r->table);
@@ -276,15 +318,18 @@ static void run_rule(struct judge *j, struct candidates *c, const struct rule *r
 	if (t == TABLE_COUNT || !j->facts->count[t]) {
 		if (r->essential && t != TABLE_COUNT && !j->facts->read[t])
 			seen[r->stage].unknown_essential = true;
+		if (t != TABLE_COUNT && strcmp(r->level, "fail") == 0 && j->mode == JUDGE_CHECK && table_refused(j, t))
+			seen[r->stage].unknown_essential = true;
 		return;
 	}
 	if (store_prepare(j->store, r->sql, &q, NULL) < 0)
 		return;
 	bool info = strcmp(r->level, "info") == 0, said_unknown = false;
+	bool fails = strcmp(r->level, "fail") == 0 && j->mode == JUDGE_CHECK;
 	while (rows++ < ROWS_MAX && store_step(q) > 0) {
 		bool given = !store_is_null(q, 2) && store_int(q, 2);
 		if (!given) {
-			if (store_is_null(q, 2) && r->essential)
+			if (store_is_null(q, 2) && (r->essential || (fails && was_refused(j, r, row_by_id(j->facts, t, store_int(q, 0))))))
 				seen[r->stage].unknown_essential = true;
 			continue;
 		}
@@ -292,6 +337,8 @@ static void run_rule(struct judge *j, struct candidates *c, const struct rule *r
 			struct facts_row *row = row_by_id(j->facts, t, store_int(q, 0));
 			if (row && !info)
 				note_unknown(j, r, row, unknown);
+			if (fails && was_refused(j, r, row))
+				seen[r->stage].unknown_essential = true;
 			if (r->essential) {
 				seen[r->stage].unknown_essential = true;
 				if (!said_unknown)
@@ -322,11 +369,11 @@ void evaluate_rules(struct judge *j, struct candidates *c, struct stage_seen *se
 	if (store_prepare(j->store, sql, &q, NULL) < 0)
 		return;
 	while (store_step(q) > 0) {
-		const char *cause = store_text(q, 1), *table = store_text(q, 2);
-		enum facts_table t = table_by_name(table);
+		const char *cause = store_text(q, 1);
+		enum facts_table t = table_by_name(store_text(q, 2));
 		bool essential = store_int(q, 9) != 0;
 		int stage = stage_by_name(cause, strcspn(cause, "."));
-		if (stage < 0 || !wanted(j, cause) || (t != TABLE_COUNT && !j->facts->count[t] && !essential))
+		if (stage < 0 || !wanted(j, cause) || (t != TABLE_COUNT && !j->facts->count[t] && !essential && !table_refused(j, t)))
 			continue;
 		struct rule r = {copy(j, q, 0), copy(j, q, 1), copy(j, q, 2), copy(j, q, 3), copy(j, q, 4), copy(j, q, 5), copy(j, q, 6), copy(j, q, 7), copy(j, q, 8), essential, stage};
 		run_rule(j, c, &r, seen, ret_unknown);

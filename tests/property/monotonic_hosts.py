@@ -8,7 +8,7 @@ top = os.environ.get("DAVY_SOURCE") or os.path.dirname(os.path.dirname(os.path.d
 davy = os.environ.get("DAVY", os.path.join(top, "build/davy"))
 hosts = os.path.join(top, "tests/hosts")
 ALWAYS = ["error /proc/modules EACCES", "error /sys/bus/pci/devices EACCES", "error /dev EACCES", "error /proc/driver/nvidia/version EACCES",
-          "probe nvml timeout 2000", "probe cuda skipped"]
+          "probe nvml timeout 2000", "probe cuda timeout 10000"]
 EACH_MAX = 14
 
 
