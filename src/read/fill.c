@@ -134,6 +134,28 @@ struct facts_row *read_package(struct facts *f, struct str name, struct str vers
 	return row;
 }
 
+struct facts_row *read_package_at(struct facts *f, struct str name, struct str version, struct str location, const char *origin)
+{
+	struct str key = canonical(f, name);
+	struct facts_row *row;
+	for (row = f->first[TABLE_package]; row; row = row->next) {
+		const char *other = facts_get_text(row, package__canonical), *old = facts_get_text(row, package__version), *place = facts_get_text(row, package__location);
+		if (same_node(row, f) && other && old && str_is(key, other) && str_is(version, old) && (!place || str_is(location, place)))
+			break;
+	}
+	bool first = !row && !facts_find(f, package__canonical, str_dup(f->arena, key));
+	if (first)
+		row = read_package(f, name, version, NULL, origin);
+	else if (!row) {
+		row = facts_add(f, TABLE_package);
+		facts_str(row, package__canonical, key, origin);
+		facts_str(row, package__name, name, origin);
+		facts_str(row, package__version, version, origin);
+	}
+	read_fill_str(row, package__location, location, origin);
+	return row;
+}
+
 struct facts_row *read_program(struct facts *f, const char *name)
 {
 	return keyed(f, program__name, str_of(name));

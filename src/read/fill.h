@@ -15,6 +15,8 @@ struct facts_row *read_driver(struct facts *f, const char *vendor);
 struct facts_row *read_gpu(struct facts *f, int64_t index, const char *vendor); /* made when new */
 /* A distribution; torch fills the torch row too. installer may be NULL. */
 struct facts_row *read_package(struct facts *f, struct str name, struct str version, const char *installer, const char *origin);
+/* The same with its place: another version at another line of the list is another row. */
+struct facts_row *read_package_at(struct facts *f, struct str name, struct str version, struct str location, const char *origin);
 struct facts_row *read_program(struct facts *f, const char *name);
 struct facts_row *read_mount(struct facts *f, struct str path);
 struct facts_row *read_interface(struct facts *f, struct str name);

@@ -20,9 +20,16 @@ static bool column_line(struct facts *f, struct str line, const char *origin)
 	struct str name, version, rest = line;
 	if (!str_next_word(&rest, &name) || !str_next_word(&rest, &version) || !is_name(name) || !read_is_version(version))
 		return false;
-	struct facts_row *row = read_package(f, name, version, NULL, origin);
-	struct str more;
-	if (str_next_word(&rest, &more) && more.ptr[0] == '/') {
+	struct str more, installer;
+	if (!str_next_word(&rest, &more) || more.ptr[0] != '/') {
+		read_package(f, name, version, NULL, origin);
+		return true;
+	}
+	/* With -v the installer follows the place; without, a place is that of an editable project. */
+	if (str_next_word(&rest, &installer)) {
+		read_package_at(f, name, version, more, origin);
+	} else {
+		struct facts_row *row = read_package(f, name, version, NULL, origin);
 		read_fill_str(row, package__location, more, origin);
 		read_fill_bool(row, package__editable, true, origin);
 	}

@@ -1,0 +1,69 @@
+/* A PyTorch version that somebody wrote into a report by hand: "torch 2.5.1+cu124, RTX 4090", "PyTorch version: 2.3.0", "env: python 3.10, torch==2.4.1".
+ * Only what states a version counts; a requirement, a wheel's name or what something was built for does not. Tools' own output tells more and comes first.
+ */
+#include "read/fill.h"
+#include "read/read.h"
+
+#define LINE_MAX_BYTES 240
+
+static bool is_name_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' || c == '/' || c == '[';
+}
+
+/* The words around it say that another version is spoken of. */
+static bool speaks_of_another(struct str line)
+{
+	static const char *const words[] = {"require", "depend", "Collecting", "ninstall", "onflict", "uilt for", "uilt with", "compiled", "with CUDA", "ould not find", "incompatible",
+		"atching distribution", "pip install", "conda install", "uv add", "upgrade", "downgrade", "==>", "->", ">=", "<", "instead", "works", "worked", "rom versions"};
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (str_has(line, words[i]))
+			return true;
+	return false;
+}
+
+/* The version after the name at `at`: " 2.5.1+cu124", "==2.5.1", " version: 2.5.1". */
+static bool version_after(struct str line, size_t at, struct str *ret)
+{
+	struct str rest = str_skip(line, at);
+	size_t n = 0, dots = 0;
+	if (str_starts(rest, " version"))
+		rest = str_skip(rest, 8);
+	while (n < rest.len && n < 4 && (rest.ptr[n] == ' ' || rest.ptr[n] == ':' || rest.ptr[n] == '='))
+		n++;
+	if (!n)
+		return false;
+	rest = str_skip(rest, n);
+	n = 0;
+	while (n < rest.len && (is_name_char(rest.ptr[n]) || rest.ptr[n] == '+') && rest.ptr[n] != '/' && rest.ptr[n] != '[')
+		n++;
+	while (n && rest.ptr[n - 1] == '.')
+		n--;
+	*ret = str_slice(rest, 0, n);
+	for (size_t i = 0; i < n; i++)
+		dots += rest.ptr[i] == '.';
+	return dots >= 2 && read_is_version(*ret) && (n == rest.len || rest.ptr[n] == ' ' || rest.ptr[n] == ',' || rest.ptr[n] == ';' || rest.ptr[n] == ')' || rest.ptr[n] == '.');
+}
+
+static size_t read_mention(const struct read_input *in, struct facts *f)
+{
+	static const char *const names[] = {"pytorch", "PyTorch", "torch", "Torch"};
+	struct str line = in->line[0].text, version;
+	if (line.len > LINE_MAX_BYTES || speaks_of_another(line))
+		return 0;
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		size_t at = str_find(line, names[i], 0);
+		if (at == SIZE_MAX || (at > 0 && is_name_char(line.ptr[at - 1])) || !version_after(line, at + strlen(names[i]), &version))
+			continue;
+		/* In the middle of a sentence only what cannot be anything else: a version with its build. */
+		bool begins = at == 0 || (at >= 2 && line.ptr[at - 1] == ' ' && (line.ptr[at - 2] == ',' || line.ptr[at - 2] == ':' || line.ptr[at - 2] == '-' || line.ptr[at - 2] == '*' || line.ptr[at - 2] == '+'));
+		if (!begins && str_find_char(version, '+', 0) == SIZE_MAX)
+			continue;
+		read_torch_version(f, version, read_origin(f, in, 0));
+		return 1;
+	}
+	return 0;
+}
+
+static const char *const mention_triggers[] = {"torch 1.", "torch 2.", "Torch 1.", "Torch 2.", "torch==1.", "torch==2.", "torch: 1.", "torch: 2.", "Torch: 1.", "Torch: 2.", "orch version", NULL};
+const struct reader read_mention_reader = {"mention", mention_triggers, read_mention};
