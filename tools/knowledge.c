@@ -17,7 +17,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: davy-knowledge DIR OUT\n");
 		return 64;
 	}
-	compile_folder(a, h, argv[1], s, &result);
+	char *dir = realpath(argv[1], NULL); /* the door takes absolute paths */
+	if (!dir) {
+		fprintf(stderr, "%s: %s\n", argv[1], strerror(errno));
+		return 66;
+	}
+	compile_folder(a, h, dir, s, &result);
+	free(dir);
 	if (result.messages.len)
 		fputs(result.messages.ptr, stderr);
 	if (result.missing_zh)
