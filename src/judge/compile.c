@@ -36,7 +36,7 @@ int compile_create_tables(struct store *s)
 		"CREATE TABLE cause(id TEXT PRIMARY KEY, stage INTEGER, title TEXT, why TEXT, title_zh TEXT, why_zh TEXT, explains TEXT, verify TEXT, ask TEXT, sources TEXT) WITHOUT ROWID;"
 		"CREATE TABLE fix(cause TEXT, ord INTEGER, id TEXT, kind TEXT, cond TEXT, text TEXT, text_zh TEXT, cost TEXT, cost_zh TEXT, commands TEXT, needs TEXT, undo TEXT, PRIMARY KEY(cause, ord)) WITHOUT ROWID;"
 		"CREATE TABLE rule(id TEXT PRIMARY KEY, ord INTEGER, cause TEXT, tbl TEXT, level TEXT, certainty TEXT, mode TEXT, essential INTEGER, sql TEXT, names TEXT, says TEXT, says_zh TEXT, reads TEXT) WITHOUT ROWID;"
-		"CREATE TABLE pattern(id TEXT PRIMARY KEY, ord INTEGER, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, says TEXT, says_zh TEXT, hit TEXT, miss TEXT) WITHOUT ROWID;"
+		"CREATE TABLE pattern(id TEXT PRIMARY KEY, ord INTEGER, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, says TEXT, says_zh TEXT, hit TEXT, miss TEXT, alone INTEGER) WITHOUT ROWID;"
 		"CREATE TABLE map(ord INTEGER PRIMARY KEY, id TEXT, stage TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT);"
 		"CREATE TABLE plan(id TEXT PRIMARY KEY, sql TEXT, sql_zh TEXT) WITHOUT ROWID;"
 		"CREATE TABLE derive(ord INTEGER PRIMARY KEY, id TEXT, tbl TEXT, col TEXT, sql TEXT);",
@@ -314,7 +314,7 @@ static void compile_rule(struct compile *c, const struct yaml *entry)
 
 static void compile_pattern(struct compile *c, const struct yaml *entry)
 {
-	static const char *const keys[] = {"id", "class", "symptom", "cause", "certainty", "regex", "format", "hit", "miss", "says", "note", NULL};
+	static const char *const keys[] = {"id", "class", "symptom", "cause", "certainty", "regex", "format", "alone", "hit", "miss", "says", "note", NULL};
 	static const char *const classes[] = {"evidence", "consequence", "advice", "noise", NULL}, *const sure[] = {"certain", "likely", "possible", NULL};
 	check_keys(c, entry, keys);
 	const char *id = required(c, entry, "id"), *regex = yaml_text(entry, "regex"), *format = yaml_text(entry, "format"), *cause = yaml_text(entry, "cause"), *says = yaml_text(entry, "says");
@@ -326,8 +326,9 @@ static void compile_pattern(struct compile *c, const struct yaml *entry)
 	const char *symptom = yaml_text(entry, "symptom"), *hit = yaml_lines(c->arena, entry, "hit"), *miss = yaml_lines(c->arena, entry, "miss");
 	if (regex && (!hit || !miss))
 		complain(c, entry->line, "a pattern needs a line that hits and one that nearly does");
-	const char *values[] = {id, arena_printf(c->arena, "%d", c->order++), choice(c, entry, "class", NULL, classes), symptom ? symptom : id, cause, cause ? choice(c, entry, "certainty", "likely", sure) : NULL, regex, format, says, chinese(c, overlay(c, id), "says", says), hit, miss};
-	insert(c, entry->line, "INSERT OR REPLACE INTO pattern VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", values, 12);
+	const char *alone = yaml_text(entry, "alone");
+	const char *values[] = {id, arena_printf(c->arena, "%d", c->order++), choice(c, entry, "class", NULL, classes), symptom ? symptom : id, cause, cause ? choice(c, entry, "certainty", "likely", sure) : NULL, regex, format, says, chinese(c, overlay(c, id), "says", says), hit, miss, alone && strcmp(alone, "true") == 0 ? "1" : NULL};
+	insert(c, entry->line, "INSERT OR REPLACE INTO pattern VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", values, 13);
 }
 
 /* -- derivations -------------------------------------------------------------------------------------------------------- */

@@ -315,8 +315,14 @@ size_t logs_match(struct logs_matcher *m, struct logs_scratch *s, struct str mes
 			continue;
 		struct compiled *c = compiled_of(m, order[i]);
 		struct logs_hit *hit = &hits[found];
-		if (c && (match_regex(c, s, message, hit) || (!same && match_regex(c, s, line, hit))))
-			hits[found++].pattern = order[i];
+		if (!c || (!match_regex(c, s, message, hit) && (same || !match_regex(c, s, line, hit))))
+			continue;
+		hit->pattern = order[i];
+		if (m->patterns[order[i]].alone) {
+			hits[0] = *hit;
+			return 1;
+		}
+		found++;
 	}
 	if (found)
 		return found;

@@ -28,6 +28,7 @@ struct logs_pattern {
 	const char *certainty; /* with cause */
 	const char *says;
 	enum logs_class class;
+	bool alone; /* a regex; where it matches, nothing else of the line counts */
 	const char *regex;  /* PCRE2, or */
 	const char *format; /* printf */
 };
