@@ -179,6 +179,17 @@ static void write_log_members(struct json_writer *w, void *arg)
 	json_close(w, '}');
 }
 
+static bool further_line(void *arg, int row, size_t i, struct report_line *ret)
+{
+	const struct explaining *x = arg;
+	const struct logs_event *e = row >= 1 && (size_t)row <= x->logs->event_count ? x->logs->event[row - 1] : NULL;
+	if (!e || i >= e->repeat_count)
+		return false;
+	const struct logs_repeat *r = &e->repeat[i];
+	*ret = (struct report_line){.file = x->logs->file[r->file].name, .line = (int64_t)r->line, .rank = r->rank, .time = r->time};
+	return true;
+}
+
 /* One line on what NCCL chose. NULL when the log does not tell. */
 static const char *nccl_line(struct explaining *x)
 {
@@ -318,6 +329,8 @@ int cli_explain(struct cli *c)
 	struct report r = cli_report(c, &judgement, x.facts);
 	struct json_extra extra = {write_log_members, &x};
 	r.extra = &extra;
+	r.event_line = further_line;
+	r.event_line_arg = &x;
 	const char *nccl = nccl_line(&x);
 	r.headline = nccl && !judgement.fails ? arena_printf(c->arena, "%s\n%s", headline(&x), nccl) : headline(&x);
 	if ((c->options.timeline || c->options.all) && !c->options.json) {

@@ -1,6 +1,8 @@
 #include "logs/fold.h"
 
 static const uint32_t kept_max[] = {[LOGS_EVIDENCE] = 1000, [LOGS_CONSEQUENCE] = 500, [LOGS_ADVICE] = 60, [LOGS_NOISE] = 30};
+#define REPEATS_MAX 1000
+
 static const size_t text_max[] = {[LOGS_EVIDENCE] = 500, [LOGS_CONSEQUENCE] = 300, [LOGS_ADVICE] = 300, [LOGS_NOISE] = 160};
 
 void fold_init(struct fold *f, struct arena *a, const struct logs_matcher *m)
@@ -10,8 +12,11 @@ void fold_init(struct fold *f, struct arena *a, const struct logs_matcher *m)
 	f->matcher = m;
 	f->slot_count = 256;
 	f->slot = calloc(f->slot_count, sizeof(struct logs_event *));
-	f->kept = calloc(logs_matcher_pattern_count(m) + 1, sizeof(*f->kept));
-	if (!f->slot || !f->kept)
+	size_t patterns = logs_matcher_pattern_count(m) + 1;
+	f->kept = calloc(patterns, sizeof(*f->kept));
+	f->repeats = calloc(patterns, sizeof(*f->repeats));
+	f->newest = calloc(patterns, sizeof(struct logs_event *));
+	if (!f->slot || !f->kept || !f->repeats || !f->newest)
 		abort();
 }
 
@@ -19,8 +24,11 @@ void fold_free(struct fold *f)
 {
 	free(f->slot);
 	free(f->kept);
+	free(f->repeats);
+	free(f->newest);
 	f->slot = NULL;
-	f->kept = NULL;
+	f->kept = f->repeats = NULL;
+	f->newest = NULL;
 }
 
 static uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
@@ -93,11 +101,29 @@ static bool is_before(const struct logs_event *a, const struct logs_event *b)
 	return a->file != b->file ? a->file < b->file : a->line < b->line;
 }
 
+static void add_repeat(struct fold *f, struct logs_event *into, unsigned file, size_t line, int64_t rank, double time)
+{
+	if (f->repeats[into->pattern] >= REPEATS_MAX)
+		return;
+	f->repeats[into->pattern]++;
+	into->repeat = arena_grow(f->arena, into->repeat, into->repeat_count, &into->repeat_cap, sizeof(*into->repeat));
+	into->repeat[into->repeat_count++] = (struct logs_repeat){.file = file, .line = line, .rank = rank >= 0 && rank != into->rank && rank < INT32_MAX ? (int32_t)rank : PREFIX_UNSET, .time = time};
+}
+
+static void add_repeats(struct fold *f, struct logs_event *into, const struct logs_event *e)
+{
+	for (size_t i = 0; i < e->repeat_count; i++)
+		add_repeat(f, into, e->repeat[i].file, e->repeat[i].line, e->repeat[i].rank >= 0 ? e->repeat[i].rank : e->rank, e->repeat[i].time);
+}
+
 /* Counts are added; the earlier line is the first, and its text stands. */
 static void merge(struct fold *f, struct logs_event *into, const struct logs_event *e, enum logs_class class)
 {
 	into->count += e->count;
-	if (is_before(e, into)) {
+	bool before = is_before(e, into);
+	add_repeat(f, into, before ? into->file : e->file, before ? into->line : e->line, e->rank, before ? into->time : e->time);
+	add_repeats(f, into, e);
+	if (before) {
 		into->file = e->file;
 		into->line = e->line;
 		into->time = e->time;
@@ -117,17 +143,24 @@ bool fold_add(struct fold *f, const struct logs_event *e)
 		merge(f, f->slot[i], e, class);
 		return true;
 	}
-	if (f->kept[e->pattern] >= kept_max[class])
+	if (f->kept[e->pattern] >= kept_max[class]) {
+		add_repeat(f, f->newest[e->pattern], e->file, e->line, e->rank, e->time);
+		add_repeats(f, f->newest[e->pattern], e);
 		return false;
+	}
 	f->kept[e->pattern]++;
 	struct logs_event *n = arena_alloc(f->arena, sizeof(*n));
 	*n = *e;
+	n->repeat = NULL;
+	n->repeat_count = n->repeat_cap = 0;
+	f->newest[e->pattern] = n;
 	n->host = keep(f->arena, e->host, 255);
 	n->group = keep(f->arena, e->group, 100);
 	n->text = keep(f->arena, e->text, text_max[class]);
 	n->capture = arena_array(f->arena, e->capture_count + 1, sizeof(*n->capture));
 	for (unsigned k = 0; k < e->capture_count; k++)
 		n->capture[k] = (struct logs_capture_value){e->capture[k].capture, keep(f->arena, e->capture[k].text, 400)};
+	add_repeats(f, n, e);
 	f->slot[i] = n;
 	f->event = arena_grow(f->arena, f->event, f->count, &f->cap, sizeof(struct logs_event *));
 	f->event[f->count++] = n;

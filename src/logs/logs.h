@@ -21,6 +21,13 @@ struct logs_capture_value {
 	const char *text;
 };
 
+struct logs_repeat { /* a further line of an event */
+	size_t line;
+	unsigned file;
+	int32_t rank; /* PREFIX_UNSET: that of the event */
+	double time;
+};
+
 struct logs_event {
 	unsigned pattern, file;
 	size_t line, last_line;
@@ -30,6 +37,8 @@ struct logs_event {
 	const char *host, *group, *text;                   /* host and group may be NULL */
 	struct logs_capture_value *capture;
 	unsigned capture_count;
+	struct logs_repeat *repeat; /* bounded; `count` is the truth */
+	size_t repeat_count, repeat_cap;
 	char level;
 	bool cut; /* the line was longer than Davy keeps */
 };

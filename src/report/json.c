@@ -1,8 +1,10 @@
 /* The contract: schema "davy/1". docs/schema/davy-1.json describes it, a test holds both together. */
+#include <math.h>
+
 #include "report/json_writer.h"
 #include "report/report.h"
 
-#define EVENTS_OF_ONE_PATTERN 1000
+#define REPEATS_MAX 20000
 
 static void value(struct json_writer *w, const char *key, const struct facts_value *v, enum facts_type type)
 {
@@ -107,25 +109,41 @@ static void finding(struct json_writer *w, const struct finding *f)
 	json_close(w, '}');
 }
 
-static void events(struct json_writer *w, const struct facts *f)
+static void event(struct json_writer *w, const struct facts_row *row, const struct report_line *repeat)
 {
+	static const struct {
+		const char *key;
+		enum facts_column column;
+	} members[] = {{"pattern", event__pattern}, {"class", event__class}, {"symptom", event__symptom}, {"cause", event__cause}, {"file", event__file}, {"line", event__line}, {"rank", event__rank}, {"node", event__host}, {"time", event__time}, {"count", event__count}, {"text", event__text}};
+	json_open(w, NULL, '{');
+	for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+		enum facts_column c = members[i].column;
+		if (repeat && c == event__file)
+			json_text(w, members[i].key, repeat->file);
+		else if (repeat && c == event__line)
+			json_int(w, members[i].key, repeat->line);
+		else if (repeat && c == event__rank && repeat->rank >= 0)
+			json_int(w, members[i].key, repeat->rank);
+		else if (repeat && c == event__time && isnan(repeat->time))
+			json_null(w, members[i].key);
+		else if (repeat && c == event__time)
+			json_real(w, members[i].key, repeat->time);
+		else if (!repeat || (c != event__count && c != event__text))
+			value(w, members[i].key, facts_value(row, c), facts_columns[c].type);
+	}
+	json_close(w, '}');
+}
+
+/* The first line of an event with its text and how many there are; then the further ones, the first thousand of a pattern. */
+static void events(struct json_writer *w, const struct report *r)
+{
+	size_t left = REPEATS_MAX;
 	json_open(w, "events", '[');
-	const char *last = NULL;
-	int run = 0;
-	for (const struct facts_row *row = f->first[TABLE_event]; row; row = row->next) {
-		const char *pattern = facts_get_text(row, event__pattern);
-		run = pattern && last && strcmp(pattern, last) == 0 ? run + 1 : 0;
-		last = pattern;
-		if (run >= EVENTS_OF_ONE_PATTERN)
-			continue;
-		static const struct {
-			const char *key;
-			enum facts_column column;
-		} members[] = {{"pattern", event__pattern}, {"class", event__class}, {"symptom", event__symptom}, {"cause", event__cause}, {"file", event__file}, {"line", event__line}, {"rank", event__rank}, {"node", event__host}, {"time", event__time}, {"count", event__count}, {"text", event__text}};
-		json_open(w, NULL, '{');
-		for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
-			value(w, members[i].key, facts_value(row, members[i].column), facts_columns[members[i].column].type);
-		json_close(w, '}');
+	for (const struct facts_row *row = r->facts->first[TABLE_event]; row; row = row->next) {
+		struct report_line repeat;
+		event(w, row, NULL);
+		for (size_t i = 0; left && r->event_line && r->event_line(r->event_line_arg, row->id, i, &repeat); i++, left--)
+			event(w, row, &repeat);
 	}
 	json_close(w, ']');
 }
@@ -204,7 +222,7 @@ void report_json(const struct report *r, struct buf *out)
 	json_close(w, '}');
 	if (r->extra)
 		r->extra->write(w, r->extra->arg);
-	events(w, r->facts);
+	events(w, r);
 	tables(w, r->facts);
 	unknown(w, r);
 	json_open(w, "timing_ms", '{');

@@ -4,6 +4,13 @@
 
 #include "judge/finding.h"
 
+/* A further line on which an event stands. */
+struct report_line {
+	const char *file;
+	int64_t line, rank; /* rank -1: that of the event */
+	double time;        /* NAN: unknown */
+};
+
 struct report {
 	struct arena *arena;
 	const struct judgement *judgement;
@@ -18,6 +25,9 @@ struct report {
 	const double *part_ms;
 	size_t part_count;
 	const struct json_extra *extra; /* command's own members of the JSON object; NULL */
+	/* The i-th further line of the event in this row of `event`; false: there are no more. NULL: none has. */
+	bool (*event_line)(void *arg, int row, size_t i, struct report_line *ret);
+	void *event_line_arg;
 };
 
 struct json_writer;
