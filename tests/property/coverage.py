@@ -10,7 +10,7 @@ top = os.environ.get("DAVY_SOURCE") or os.path.dirname(os.path.dirname(os.path.d
 davy = os.environ.get("DAVY", os.path.join(top, "build/davy"))
 folder = os.environ.get("DAVY_MESSAGES") or next((p for p in (os.path.join(top, "..", "shared/messages"), os.path.join(top, "../..", "shared/messages")) if os.path.isdir(p)), None)
 SPEC = re.compile(r"%([-+ #0']*)([0-9]*\.?[0-9]*)((?:hh|h|ll|l|L|q|j|z|t)?)([diuxXofFeEgGaAcsp])")
-BATCH = 25
+BATCH = int(os.environ.get("BATCH", "500"))
 listing = "--list" in sys.argv
 only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else None
 
@@ -128,10 +128,9 @@ def events_of(block):
         print("Bail out! exit %d: %s" % (p.returncode, p.stderr.decode()[:300]))
         sys.exit(1)
     found = [[] for _ in block]
+    owner = {line: n for n, (a, b) in enumerate(place) for line in range(a, b + 1)}
     for e in events:
-        for n, (a, b) in enumerate(place):
-            if a <= e["line"] <= b:
-                found[n].append(e)
+        found[owner[e["line"]]].append(e)
     return found
 
 
