@@ -10,7 +10,7 @@ int main(int argc, char **argv)
 	struct arena *a = arena_new(0);
 	struct store *s;
 	struct host *h;
-	struct compile_result result = {.messages = BUF_MAX((size_t)1 << 20)};
+	struct compile_result result = {.messages = BUF_MAX((size_t)1 << 20), .untranslated = BUF_MAX((size_t)1 << 20)};
 	const void *image;
 	size_t size;
 	if (argc < 3 || store_open(a, NULL, 0, &s) < 0 || compile_create_tables(s) < 0 || host_open_live(a, NULL, &h) < 0) {
@@ -26,6 +26,8 @@ int main(int argc, char **argv)
 	free(dir);
 	if (result.messages.len)
 		fputs(result.messages.ptr, stderr);
+	if (result.missing_zh && getenv("DAVY_KNOWLEDGE_STRICT"))
+		fputs(result.untranslated.ptr, stderr);
 	if (result.missing_zh)
 		fprintf(stderr, "%d sentences without Chinese\n", result.missing_zh);
 	if (result.errors || (getenv("DAVY_KNOWLEDGE_STRICT") && (result.missing_zh || result.missing_causes)))

@@ -140,8 +140,10 @@ static const struct yaml *overlay(const struct compile *c, const char *id)
 static const char *chinese(struct compile *c, const struct yaml *zh, const char *key, const char *english)
 {
 	const char *text = zh ? yaml_text(zh, key) : NULL;
-	if (english && *english && !text)
+	if (english && *english && !text) {
 		c->result->missing_zh++;
+		buf_fmt(&c->result->untranslated, "%s: no Chinese for: %.100s\n", c->path, english);
+	}
 	return text;
 }
 

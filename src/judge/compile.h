@@ -11,7 +11,8 @@
 
 struct compile_result {
 	int errors, missing_zh, missing_causes;
-	struct buf messages; /* "file:line: reason", a line each; buf_free it */
+	struct buf messages;     /* "file:line: reason", a line each; buf_free it */
+	struct buf untranslated; /* the same for missing_zh */
 };
 
 /* Compiles the folder `dir` as seen through the door into the store. Entries with a known id replace the old ones. */

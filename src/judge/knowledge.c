@@ -6,7 +6,7 @@
 int knowledge_open(struct arena *a, const void *image, size_t size, const char *extra, struct store **ret, const char **ret_warnings)
 {
 	static const char *const folders[] = {"/usr/share/davy/knowledge", "/etc/davy/knowledge"};
-	struct compile_result result = {.messages = BUF_MAX((size_t)1 << 20)};
+	struct compile_result result = {.messages = BUF_MAX((size_t)1 << 20), .untranslated = BUF_MAX(1)};
 	struct host *here;
 	int rc = store_open(a, image, size, ret);
 	if (rc < 0)
@@ -23,6 +23,7 @@ int knowledge_open(struct arena *a, const void *image, size_t size, const char *
 	if (result.messages.len)
 		*ret_warnings = arena_strndup(a, result.messages.ptr, result.messages.len);
 	buf_free(&result.messages);
+	buf_free(&result.untranslated);
 	host_close(here);
 	return 0;
 }
