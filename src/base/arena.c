@@ -47,7 +47,7 @@ void arena_free(struct arena *a)
 	free(a);
 }
 
-void *arena_alloc(struct arena *a, size_t size)
+void *arena_raw(struct arena *a, size_t size)
 {
 	if (size > a->limit)
 		die("memory limit reached");
@@ -60,10 +60,10 @@ void *arena_alloc(struct arena *a, size_t size)
 		size_t room = size > BLOCK_BYTES / 4 ? size : BLOCK_BYTES;
 		if (a->total + room > a->limit)
 			die("memory limit reached");
-		struct block *fresh = calloc(1, sizeof *fresh + room);
+		struct block *fresh = malloc(sizeof *fresh + room);
 		if (!fresh)
 			die("out of memory");
-		fresh->size = room;
+		*fresh = (struct block){.size = room};
 		a->total += room;
 		if (b && room == size) {
 			fresh->next = b->next;
@@ -76,6 +76,13 @@ void *arena_alloc(struct arena *a, size_t size)
 	}
 	void *p = (char *)b->data + b->used;
 	b->used += size;
+	return p;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+	void *p = arena_raw(a, size);
+	memset(p, 0, size);
 	return p;
 }
 
@@ -101,7 +108,7 @@ void *arena_grow(struct arena *a, void *array, size_t n, size_t *cap, size_t siz
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
-	char *p = arena_alloc(a, n + 1);
+	char *p = arena_raw(a, n + 1);
 	if (n)
 		memcpy(p, s, n);
 	p[n] = '\0';
@@ -116,12 +123,16 @@ char *arena_strdup(struct arena *a, const char *s)
 char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 {
 	va_list again;
+	char small[256];
 	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, ap);
+	int n = vsnprintf(small, sizeof small, fmt, ap);
 	if (n < 0)
 		die("formatting failed");
-	char *p = arena_alloc(a, (size_t)n + 1);
-	vsnprintf(p, (size_t)n + 1, fmt, again);
+	char *p = arena_raw(a, (size_t)n + 1);
+	if ((size_t)n < sizeof small)
+		memcpy(p, small, (size_t)n + 1);
+	else
+		vsnprintf(p, (size_t)n + 1, fmt, again);
 	va_end(again);
 	return p;
 }

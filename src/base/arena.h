@@ -16,6 +16,8 @@ struct arena *arena_new(size_t limit_bytes); /* 0: 1 GiB */
 void arena_free(struct arena *a);            /* NULL is fine */
 
 void *arena_alloc(struct arena *a, size_t size) __attribute__((malloc, returns_nonnull, alloc_size(2)));
+/* Not zeroed: for bytes that are overwritten at once. */
+void *arena_raw(struct arena *a, size_t size) __attribute__((malloc, returns_nonnull, alloc_size(2)));
 void *arena_array(struct arena *a, size_t n, size_t size) __attribute__((returns_nonnull));
 /* Grows an array made by arena_array: *cap doubles when it is full. Returns the array, moved perhaps. */
 void *arena_grow(struct arena *a, void *array, size_t n, size_t *cap, size_t size) __attribute__((returns_nonnull));

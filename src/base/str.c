@@ -294,12 +294,14 @@ void buf_fmt(struct buf *b, const char *fmt, ...)
 	va_list ap, again;
 	va_start(ap, fmt);
 	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, ap);
+	char small[512];
+	int n = vsnprintf(small, sizeof small, fmt, ap);
 	va_end(ap);
 	if (n > 0) {
-		char small[512], *text = (size_t)n < sizeof small ? small : malloc((size_t)n + 1);
+		char *text = (size_t)n < sizeof small ? small : malloc((size_t)n + 1);
 		if (text) {
-			vsnprintf(text, (size_t)n + 1, fmt, again);
+			if (text != small)
+				vsnprintf(text, (size_t)n + 1, fmt, again);
 			buf_add(b, text, (size_t)n);
 		} else {
 			b->truncated = true;

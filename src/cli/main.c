@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -113,6 +114,10 @@ static const struct cli_command *find_command(const char *name)
 
 int main(int argc, char **argv)
 {
+	/* Memory given back is taken again soon: it stays with the process, so that the kernel need not clear it anew each time. */
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
+	mallopt(M_TOP_PAD, 1 << 20);
 	struct cli c = {.arena = arena_new(0), .started_ms = cli_clock_ms()};
 	const char *why = NULL;
 	int from = 1;

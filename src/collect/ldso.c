@@ -29,7 +29,16 @@ struct dirs { /* a search list, in order */
 
 struct cached { /* a line of ld.so.cache for this machine */
 	struct str level, name, path;
+	struct cached *next; /* in the bucket, in the order of the cache */
 };
+
+struct named { /* a name that an object answers to */
+	const char *name;
+	size_t object;
+	struct named *next;
+};
+
+#define BUCKETS 1024u
 
 struct digested { /* a file's digest, made once */
 	const char *path;
@@ -39,8 +48,6 @@ struct digested { /* a file's digest, made once */
 };
 
 struct object {
-	const char **names;
-	size_t name_count, name_cap;
 	uint64_t device, inode;
 	const char *real; /* where inodes are not known */
 	struct dirs rpath, runpath;
@@ -58,8 +65,7 @@ struct world {
 	struct dir *dirs[256];
 	struct digested *digests[256];
 	struct dirs library_path, defaults;
-	struct cached *cache;
-	size_t cache_count, cache_cap;
+	struct cached *cache[BUCKETS], **cache_tail[BUCKETS];
 	bool has_cache;
 	struct dirs conf; /* instead of the cache */
 };
@@ -70,6 +76,7 @@ struct ldso {
 	struct world *w;
 	struct ldso_object *objects;
 	struct object *more; /* what only we need of the objects */
+	struct named *names[BUCKETS];
 	size_t count, cap, more_cap;
 	struct ldso_want *wants;
 	size_t want_count, want_cap;
@@ -80,12 +87,17 @@ struct ldso {
 
 /* -- directories -------------------------------------------------------------------------------------------------------------- */
 
-static unsigned hash(const char *s)
+static unsigned hash_n(const char *s, size_t n)
 {
 	unsigned v = 5381;
-	while (*s)
-		v = v * 33 + (unsigned char)*s++;
+	for (size_t i = 0; i < n; i++)
+		v = v * 33 + (unsigned char)s[i];
 	return v;
+}
+
+static unsigned hash(const char *s)
+{
+	return hash_n(s, strlen(s));
 }
 
 static const char *const legacy_names[LEGACY_NAMES] = {"tls", "haswell", "avx512_1", "x86_64"};
@@ -268,14 +280,17 @@ static void read_levels(struct ldso *l)
 static void read_cache_line(struct ldso *l, struct str line)
 {
 	struct str machine;
-	struct cached c;
+	struct cached c = {0};
 	if (!str_next_word(&line, &machine) || !str_is(machine, l->w->machine) || !str_next_word(&line, &c.level) || !str_next_word(&line, &c.name))
 		return;
 	c.path = str_trim(line);
 	if (!c.path.len || c.path.ptr[0] != '/')
 		return;
-	l->w->cache = arena_grow(l->arena, l->w->cache, l->w->cache_count, &l->w->cache_cap, sizeof *l->w->cache);
-	l->w->cache[l->w->cache_count++] = c;
+	unsigned k = hash_n(c.name.ptr, c.name.len) % BUCKETS;
+	struct cached *kept = arena_alloc(l->arena, sizeof *kept);
+	*kept = c;
+	*(l->w->cache_tail[k] ? l->w->cache_tail[k] : &l->w->cache[k]) = kept;
+	l->w->cache_tail[k] = &kept->next;
 }
 
 static int make_cache(struct host_file *file, struct buf *ret_text, void *arg)
@@ -412,12 +427,13 @@ static void prepare(struct ldso *l, const char *loader)
 
 static void add_name(struct ldso *l, size_t index, const char *name)
 {
-	struct object *o = &l->more[index];
-	for (size_t i = 0; i < o->name_count; i++)
-		if (strcmp(o->names[i], name) == 0)
+	struct named **bucket = &l->names[hash(name) % BUCKETS];
+	for (struct named *n = *bucket; n; n = n->next)
+		if (n->object == index && strcmp(n->name, name) == 0)
 			return;
-	o->names = arena_grow(l->arena, o->names, o->name_count, &o->name_cap, sizeof *o->names);
-	o->names[o->name_count++] = name;
+	struct named *n = arena_alloc(l->arena, sizeof *n);
+	*n = (struct named){name, index, *bucket};
+	*bucket = n;
 }
 
 static int add_object(struct ldso *l, const char *name, const char *path, const char *found_by, int loader, const struct elf_digest *elf, const struct host_stat *st)
@@ -442,25 +458,18 @@ static int add_object(struct ldso *l, const char *name, const char *path, const 
 	}
 	add_name(l, i, name);
 	add_name(l, i, path);
+	if (elf && elf->soname)
+		add_name(l, i, elf->soname);
 	return (int)i;
-}
-
-static bool is_named(const struct ldso *l, size_t index, const char *name)
-{
-	const struct object *o = &l->more[index];
-	for (size_t i = 0; i < o->name_count; i++)
-		if (strcmp(o->names[i], name) == 0)
-			return true;
-	const char *soname = l->objects[index].elf.soname;
-	return soname && strcmp(soname, name) == 0;
 }
 
 int collect_ldso_find(const struct ldso *l, const char *name)
 {
-	for (size_t i = 0; i < l->count; i++)
-		if (!l->objects[i].problem && is_named(l, i, name))
-			return (int)i;
-	return -1;
+	int first = -1;
+	for (const struct named *n = l->names[hash(name) % BUCKETS]; n; n = n->next)
+		if ((first < 0 || n->object < (size_t)first) && !l->objects[n->object].problem && strcmp(n->name, name) == 0)
+			first = (int)n->object;
+	return first;
 }
 
 static int find_file(struct ldso *l, const char *path, const struct host_stat *st)
@@ -590,8 +599,7 @@ static int try_cache(struct ldso *l, const char *name, int loader, bool nodeflib
 	const struct cached *best = NULL;
 	int best_rank = 4;
 	size_t n = strlen(name);
-	for (size_t i = 0; i < l->w->cache_count; i++) {
-		const struct cached *c = &l->w->cache[i];
+	for (const struct cached *c = l->w->cache[hash_n(name, n) % BUCKETS]; c; c = c->next) {
 		if (c->name.len != n || memcmp(c->name.ptr, name, n) != 0)
 			continue;
 		int rank = cache_rank(l, c->level);

@@ -47,6 +47,18 @@ struct mount_guard {
 	int state;        /* 0 not asked yet, 1 answers, -1 hangs */
 };
 
+#define SEEN_BUCKETS 1024
+#define DIGEST_BUCKETS 256
+
+struct seen { /* host.c */
+	struct seen *next;
+	size_t hash;
+	bool follow;
+	int error;
+	struct host_stat st;
+	char path[];
+};
+
 struct probe_child {
 	const char *name;
 	int pid, fd;
@@ -61,6 +73,9 @@ struct host {
 	const char *root; /* live below a directory; NULL: "/" */
 	const char *source;
 	struct memory memory;
+
+	struct seen *seen[SEEN_BUCKETS]; /* live: what stat said; many places ask about the same paths */
+	struct digest_of_file *digests[DIGEST_BUCKETS]; /* live: one file under several names is read once */
 
 	struct mount_guard *guards;
 	size_t guard_count;
@@ -88,6 +103,7 @@ struct answer *memory_find(const struct memory *m, enum answer_kind kind, const 
 struct answer *memory_put(struct host *h, enum answer_kind kind, const char *subject); /* replaces */
 
 /* -- live.c: this machine, below h->root -- */
+const struct seen *seen_find(const struct host *h, const char *path, bool follow);
 int live_read(struct host *h, const char *path, size_t max, bool cut, struct str *ret);
 int live_list(struct host *h, const char *path, struct str *ret_names);
 int live_stat(struct host *h, const char *path, bool follow, struct host_stat *ret);
@@ -95,7 +111,8 @@ int live_readlink(struct host *h, const char *path, struct str *ret);
 int live_realpath(struct host *h, const char *path, struct str *ret);
 int live_try_open(struct host *h, const char *path);
 int live_statfs(struct host *h, const char *path, struct host_fs *ret);
-int live_open(struct host *h, const char *path, int *ret_fd); /* a regular file */
+struct stat;
+int live_open(struct host *h, const char *path, int *ret_fd, struct stat *ret_st); /* a regular file */
 void live_process(struct host *h); /* env, uname, limits, uid, cpus, cwd, time */
 
 /* -- replay.c -- */

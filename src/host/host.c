@@ -10,6 +10,15 @@
 struct host_file {
 	int fd;
 	uint64_t size;
+	uint64_t device, inode;
+};
+
+struct digest_of_file { /* live: what was made of a file */
+	struct digest_of_file *next;
+	const char *kind;
+	uint64_t device, inode;
+	int error;
+	struct str text;
 };
 
 double host_clock_ms(void)
@@ -128,8 +137,12 @@ int host_open_replay(struct arena *a, const char *path, struct host **ret, const
 
 void host_record(struct host *h)
 {
-	if (h->mode == HOST_LIVE)
-		h->recording = true;
+	if (h->mode != HOST_LIVE)
+		return;
+	h->recording = true;
+	h->memory = (struct memory){0};
+	memset(h->seen, 0, sizeof h->seen);
+	memset(h->digests, 0, sizeof h->digests);
 }
 
 bool host_is_live(const struct host *h)
@@ -236,10 +249,15 @@ int host_list(struct host *h, const char *path, struct host_list *ret)
 	if (h->mode == HOST_REPLAY) {
 		rc = replay_list(h, path, &names);
 	} else {
-		rc = live_list(h, path, &names);
-		struct answer *a = keep(h, ANSWER_LIST, path, rc);
-		if (a)
+		struct answer *a = memory_find(&h->memory, ANSWER_LIST, path);
+		if (!a) {
+			rc = live_list(h, path, &names);
+			a = memory_put(h, ANSWER_LIST, path);
+			a->error = rc;
 			a->data = names;
+		}
+		rc = a->error;
+		names = a->data;
 	}
 	if (rc < 0)
 		return rc;
@@ -252,12 +270,37 @@ int host_list(struct host *h, const char *path, struct host_list *ret)
 	return 0;
 }
 
+const struct seen *seen_find(const struct host *h, const char *path, bool follow)
+{
+	size_t hash = hash_of(ANSWER_STAT, path);
+	for (const struct seen *s = h->seen[hash % SEEN_BUCKETS]; s; s = s->next)
+		if (s->hash == hash && s->follow == follow && strcmp(s->path, path) == 0)
+			return s;
+	return NULL;
+}
+
+static void see(struct host *h, const char *path, bool follow, int error, const struct host_stat *st)
+{
+	size_t n = strlen(path) + 1;
+	struct seen *s = arena_raw(h->arena, sizeof *s + n);
+	size_t hash = hash_of(ANSWER_STAT, path);
+	*s = (struct seen){h->seen[hash % SEEN_BUCKETS], hash, follow, error, *st};
+	memcpy(s->path, path, n);
+	h->seen[hash % SEEN_BUCKETS] = s;
+}
+
 static int stat_path(struct host *h, const char *path, bool follow, struct host_stat *ret)
 {
 	if (h->mode == HOST_REPLAY)
 		return replay_stat(h, path, follow, ret);
+	const struct seen *before = seen_find(h, path, follow);
+	if (before && !before->error)
+		*ret = before->st;
+	if (before)
+		return before->error;
 	struct host_stat st = {0};
 	int rc = live_stat(h, path, follow, &st);
+	see(h, path, follow, rc, &st);
 	if (follow || rc < 0 || st.kind != HOST_LINK) { /* links are recorded by readlink */
 		struct answer *a = keep(h, ANSWER_STAT, path, rc);
 		if (a)
@@ -348,17 +391,12 @@ int host_file_open(struct host *h, const char *path, struct host_file **ret)
 {
 	if (h->mode == HOST_REPLAY)
 		return -ENODATA;
-	int fd, rc = live_open(h, path, &fd);
+	struct stat st;
+	int fd, rc = live_open(h, path, &fd, &st);
 	if (rc < 0)
 		return rc;
-	struct stat st;
-	if (fstat(fd, &st) < 0) {
-		rc = -errno;
-		close(fd);
-		return rc;
-	}
 	struct host_file *f = arena_alloc(h->arena, sizeof *f);
-	*f = (struct host_file){fd, (uint64_t)st.st_size};
+	*f = (struct host_file){fd, (uint64_t)st.st_size, st.st_dev, st.st_ino};
 	*ret = f;
 	return 0;
 }
@@ -403,6 +441,38 @@ ssize_t host_file_read(struct host_file *file, void *p, size_t n)
 	return got < 0 ? -errno : got;
 }
 
+static int digest_live(struct host *h, const char *kind, const char *path, host_digest_fn *make, void *arg, struct str *ret_text)
+{
+	const struct seen *seen = seen_find(h, path, true);
+	struct host_file *f = NULL;
+	struct digest_of_file *d;
+	if (!seen || seen->error) {
+		int rc = host_file_open(h, path, &f);
+		if (rc < 0)
+			return rc;
+	}
+	uint64_t device = f ? f->device : seen->st.device, inode = f ? f->inode : seen->st.inode;
+	for (d = h->digests[inode % DIGEST_BUCKETS]; d; d = d->next)
+		if (d->inode == inode && d->device == device && strcmp(d->kind, kind) == 0)
+			break;
+	if (!d) {
+		int rc = f ? 0 : host_file_open(h, path, &f);
+		if (rc < 0)
+			return rc;
+		struct buf text = BUF_MAX((size_t)8 << 20);
+		d = arena_alloc(h->arena, sizeof *d);
+		*d = (struct digest_of_file){.kind = kind, .device = f->device, .inode = f->inode, .error = make(f, &text, arg)};
+		d->next = h->digests[f->inode % DIGEST_BUCKETS];
+		h->digests[f->inode % DIGEST_BUCKETS] = d;
+		if (d->error == 0)
+			d->text = str_of(arena_strndup(h->arena, buf_view(&text).ptr, text.len));
+		buf_free(&text);
+	}
+	host_file_close(f);
+	*ret_text = d->text;
+	return d->error;
+}
+
 int host_digest(struct host *h, const char *kind, const char *path, host_digest_fn *make, void *arg, struct str *ret_text)
 {
 	const char *subject = arena_printf(h->arena, "%s %s", kind, path);
@@ -423,20 +493,14 @@ int host_digest(struct host *h, const char *kind, const char *path, host_digest_
 		*ret_text = a->data;
 		return 0;
 	}
-	struct host_file *f;
-	struct buf text = BUF_MAX((size_t)8 << 20);
-	int rc = host_file_open(h, path, &f);
-	if (rc == 0) {
-		rc = make(f, &text, arg);
-		host_file_close(f);
-	}
+	struct str text = str_n("", 0);
+	int rc = digest_live(h, kind, path, make, arg, &text);
 	struct answer *a = keep(h, ANSWER_DIGEST, subject, rc);
 	if (rc == 0) {
-		*ret_text = str_of(arena_strndup(h->arena, buf_view(&text).ptr, text.len));
+		*ret_text = text;
 		if (a)
-			a->data = *ret_text;
+			a->data = text;
 	}
-	buf_free(&text);
 	return rc;
 }
 

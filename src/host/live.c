@@ -119,6 +119,9 @@ static int guard(struct host *h, const char *path)
 		size_t n = strlen(g->path);
 		if (strncmp(path, g->path, n) != 0 || (path[n] && path[n] != '/'))
 			continue;
+		struct stat st;
+		if (!g->state && strcmp(g->path, "/proc/driver/nvidia") == 0 && lstat(g->path, &st) < 0)
+			g->state = 1; /* the driver is asked only when one of its files is opened */
 		if (!g->state)
 			g->state = answers(g->path) ? 1 : -1;
 		if (g->state < 0)
@@ -199,15 +202,16 @@ int live_stat(struct host *h, const char *path, bool follow, struct host_stat *r
 }
 
 /* Opens a regular file and nothing else: a FIFO would wait for a writer, a device may do things when it is opened. */
-int live_open(struct host *h, const char *path, int *ret_fd)
+int live_open(struct host *h, const char *path, int *ret_fd, struct stat *ret_st)
 {
 	const char *real;
 	struct stat st;
 	int rc = real_path(h, path, true, &real);
 	if (rc < 0)
 		return rc;
+	const struct seen *seen = seen_find(h, path, true);
 	bool kernel = strncmp(real, "/proc/", 6) == 0 || strncmp(real, "/sys/", 5) == 0;
-	if (!kernel) {
+	if (!kernel && !(seen && !seen->error && seen->st.kind == HOST_FILE)) {
 		if (stat(real, &st) < 0)
 			return -errno;
 		if (S_ISDIR(st.st_mode))
@@ -223,25 +227,29 @@ int live_open(struct host *h, const char *path, int *ret_fd)
 		close(fd);
 		return rc;
 	}
+	*ret_st = st;
 	*ret_fd = fd;
 	return 0;
 }
 
 int live_read(struct host *h, const char *path, size_t max, bool cut, struct str *ret)
 {
-	int fd, rc = live_open(h, path, &fd);
+	struct stat st;
+	int fd, rc = live_open(h, path, &fd, &st);
 	if (rc < 0)
 		return rc;
 	/* Files of /proc say size 0: read until the end, one byte further than allowed to notice what is too long. */
 	size_t cap = 4096, len = 0;
-	struct stat st;
-	if (fstat(fd, &st) == 0 && st.st_size > 0)
+	if (st.st_size > 0)
 		cap = (uint64_t)st.st_size > max ? max + 1 : (size_t)st.st_size + 1;
-	if (!cut && fstat(fd, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size > max && strncmp(path, "/sys/", 5) != 0) {
+	if (!cut && st.st_size > 0 && (uint64_t)st.st_size > max && strncmp(path, "/sys/", 5) != 0) {
 		close(fd);
 		return -EFBIG;
 	}
-	char *data = arena_alloc(h->arena, cap + 1);
+	/* An attribute of /sys comes in one piece; of an ordinary file the size is known. Others are read until nothing comes. */
+	bool one_piece = strncmp(path, "/sys/", 5) == 0 && strncmp(path, "/sys/fs/", 8) != 0;
+	size_t whole = st.st_size > 0 && strncmp(path, "/proc/", 6) != 0 ? (size_t)st.st_size : SIZE_MAX;
+	char *data = arena_raw(h->arena, cap + 1);
 	for (;;) {
 		ssize_t n = read(fd, data + len, cap - len);
 		if (n < 0 && errno == EINTR)
@@ -251,7 +259,7 @@ int live_read(struct host *h, const char *path, size_t max, bool cut, struct str
 			break;
 		}
 		len += (size_t)n;
-		if (n == 0 || len > max)
+		if (n == 0 || len > max || len == whole || (one_piece && len < cap))
 			break;
 		if (len == cap) {
 			size_t more = cap * 4 > max + 1 ? max + 1 : cap * 4;
@@ -285,14 +293,9 @@ int live_list(struct host *h, const char *path, struct str *ret_names)
 	int rc = real_path(h, path, true, &real);
 	if (rc < 0)
 		return rc;
-	int fd = open(real, O_RDONLY | O_NONBLOCK | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
+	DIR *d = opendir(real);
+	if (!d)
 		return -errno;
-	DIR *d = fdopendir(fd);
-	if (!d) {
-		close(fd);
-		return -ENOMEM;
-	}
 	size_t count = 0, cap = 0, bytes = 0;
 	const char **names = NULL;
 	errno = 0;

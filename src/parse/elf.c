@@ -6,9 +6,13 @@
 #define DYNAMIC_MAX (1u << 20)
 #define STRINGS_MAX (256u << 20)
 #define ENTRIES_MAX 4096u
+#define HEAD_BYTES 4096u
+#define NAMES_BYTES 2048u /* before the section headers; that is where linkers put their names */
+#define PIECE_MAX (64u << 20)
 
 enum { PT_LOAD = 1, PT_DYNAMIC = 2, PT_INTERP = 3, PT_NOTE = 4 };
-enum { SHT_NOTE = 7, SHT_NOBITS = 8, SHT_DYNSYM = 11 };
+enum { SHT_NOTE = 7, SHT_NOBITS = 8, SHT_DYNSYM = 11, SHT_GNU_VERDEF = 0x6ffffffd, SHT_GNU_VERNEED = 0x6ffffffe };
+#define VERSIONS_MAX (256u << 10)
 enum {
 	DT_NEEDED = 1, DT_HASH = 4, DT_STRTAB = 5, DT_SYMTAB = 6, DT_RELA = 7, DT_STRSZ = 10, DT_SONAME = 14, DT_RPATH = 15, DT_REL = 17,
 	DT_JMPREL = 23, DT_RUNPATH = 29, DT_FLAGS = 30,
@@ -30,18 +34,58 @@ struct dynamic {
 	size_t needed_count;
 };
 
+/* The bytes where they lie already; NULL: not in memory. */
+static const char *in_memory(const struct elf *e, uint64_t off, uint64_t len)
+{
+	const struct elf_piece *pieces[] = {&e->head, &e->tail, &e->tables};
+	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+		if (off >= pieces[i]->offset && checked_range(off - pieces[i]->offset, len, pieces[i]->bytes.len))
+			return pieces[i]->bytes.ptr + (off - pieces[i]->offset);
+	return NULL;
+}
+
+static int read_at(const struct elf *e, uint64_t off, void *p, size_t n)
+{
+	const char *known = in_memory(e, off, n);
+	if (!known)
+		return parse_source_read(e->source, off, p, n);
+	memcpy(p, known, n);
+	return 0;
+}
+
 int parse_elf_bytes(const struct elf *e, uint64_t off, uint64_t len, uint64_t max, struct str *ret)
 {
 	if (len > max)
 		return -EFBIG;
 	if (!checked_range(off, len, e->source->size))
 		return -ENODATA;
-	char *p = arena_alloc(e->arena, (size_t)len + 1);
-	int r = parse_source_read(e->source, off, p, (size_t)len);
+	char *p = arena_raw(e->arena, (size_t)len + 1);
+	int r = read_at(e, off, p, (size_t)len);
 	if (r < 0)
 		return r;
+	p[len] = '\0';
 	*ret = str_n(p, (size_t)len);
 	return 0;
+}
+
+/* The same without a terminator, and without a copy where the bytes are in memory. */
+static int view(const struct elf *e, uint64_t off, uint64_t len, uint64_t max, struct str *ret)
+{
+	const char *known = len <= max ? in_memory(e, off, len) : NULL;
+	if (!known)
+		return parse_elf_bytes(e, off, len, max, ret);
+	*ret = str_n(known, (size_t)len);
+	return 0;
+}
+
+/* Takes a piece into memory; one that cannot be read is not kept, and whoever needs a part of it notices. */
+static void take_piece(struct elf *e, struct elf_piece *piece, uint64_t off, uint64_t end)
+{
+	struct str bytes;
+	if (end > e->source->size)
+		end = e->source->size;
+	if (off < end && parse_elf_bytes(e, off, end - off, PIECE_MAX, &bytes) == 0)
+		*piece = (struct elf_piece){off, bytes};
 }
 
 static void spoil(struct elf *e, enum elf_problem problem)
@@ -56,7 +100,8 @@ static int read_ident(struct elf *e, unsigned char header[64])
 {
 	uint64_t size = e->source->size;
 	size_t n = size < 64 ? (size_t)size : 64;
-	int r = parse_source_read(e->source, 0, header, n);
+	take_piece(e, &e->head, 0, HEAD_BYTES);
+	int r = read_at(e, 0, header, n);
 	if (r < 0)
 		return r;
 	if (n == 0) {
@@ -92,7 +137,7 @@ static int read_segments(struct elf *e, const unsigned char header[64])
 		return 0;
 	}
 	struct str raw;
-	int r = parse_elf_bytes(e, off, (uint64_t)count * 56, UINT32_MAX, &raw);
+	int r = view(e, off, (uint64_t)count * 56, UINT32_MAX, &raw);
 	if (r == -ENODATA)
 		spoil(e, ELF_TRUNCATED);
 	if (r < 0)
@@ -115,7 +160,9 @@ static int read_section_names(struct elf *e, const struct str raw, size_t index)
 		return 0;
 	const struct elf_section *names = &e->sections[index];
 	struct str strings;
-	int r = parse_elf_bytes(e, names->offset, names->size, 16u << 20, &strings);
+	int r = view(e, names->offset, names->size, 16u << 20, &strings);
+	if (r == 0 && strings.len && strings.ptr[strings.len - 1])
+		r = parse_elf_bytes(e, names->offset, names->size, 16u << 20, &strings); /* not terminated: a copy is */
 	if (r == -ENODATA || r == -EFBIG)
 		return 0; /* a truncated file, noticed already */
 	if (r < 0)
@@ -136,7 +183,9 @@ static int read_sections(struct elf *e, const unsigned char header[64])
 	if (!off)
 		return 0; /* stripped */
 	unsigned char first[64];
-	int r = parse_source_read(e->source, off, first, sizeof first);
+	if (count)
+		take_piece(e, &e->tail, off > NAMES_BYTES ? off - NAMES_BYTES : 0, off > UINT64_MAX - count * 64 ? off : off + count * 64);
+	int r = read_at(e, off, first, sizeof first);
 	if (r == -ENODATA)
 		spoil(e, ELF_TRUNCATED);
 	if (r < 0)
@@ -151,7 +200,7 @@ static int read_sections(struct elf *e, const unsigned char header[64])
 		return 0;
 	}
 	struct str raw;
-	r = parse_elf_bytes(e, off, count * 64, UINT32_MAX, &raw);
+	r = view(e, off, count * 64, UINT32_MAX, &raw);
 	if (r == -ENODATA)
 		spoil(e, ELF_TRUNCATED);
 	if (r < 0)
@@ -200,7 +249,7 @@ static void read_build_id(struct elf *e, uint64_t off, uint64_t size)
 	unsigned char note[1024];
 	if (size > sizeof note)
 		size = sizeof note;
-	if (parse_source_read(e->source, off, note, (size_t)size) < 0)
+	if (read_at(e, off, note, (size_t)size) < 0)
 		return;
 	for (uint64_t at = 0; at + 12 <= size;) {
 		uint64_t name = parse_u32(note + at), desc = parse_u32(note + at + 4);
@@ -281,6 +330,21 @@ static const char *dynamic_string(const struct elf *e, uint64_t at)
 	return at < e->dynstr.len ? e->dynstr.ptr + at : NULL;
 }
 
+/* The strings and the tables of versions that follow them, where the section headers say how long these are. */
+static void take_tables(struct elf *e, const struct dynamic *d, uint64_t strings)
+{
+	uint64_t end = strings;
+	for (size_t i = 0; i < e->section_count; i++) {
+		const struct elf_section *s = &e->sections[i];
+		bool versions = s->type == SHT_GNU_VERNEED || s->type == SHT_GNU_VERDEF;
+		if (versions && s->offset >= strings && s->size < VERSIONS_MAX && s->offset + s->size > end)
+			end = s->offset + s->size;
+	}
+	/* Only where they are neighbours: strings, a number for each symbol, versions. */
+	if (end > strings && end - strings >= d->strsz && (end - strings) / 2 <= d->strsz + VERSIONS_MAX)
+		take_piece(e, &e->tables, strings, end);
+}
+
 static int read_strings(struct elf *e, const struct dynamic *d)
 {
 	uint64_t off, left;
@@ -290,7 +354,10 @@ static int read_strings(struct elf *e, const struct dynamic *d)
 		spoil(e, ELF_BAD);
 		return 0;
 	}
-	int r = parse_elf_bytes(e, off, d->strsz, STRINGS_MAX, &e->dynstr);
+	take_tables(e, d, off);
+	int r = view(e, off, d->strsz, STRINGS_MAX, &e->dynstr);
+	if (r == 0 && e->dynstr.len && e->dynstr.ptr[e->dynstr.len - 1])
+		r = parse_elf_bytes(e, off, d->strsz, STRINGS_MAX, &e->dynstr); /* not terminated: a copy is */
 	if (r == -ENODATA)
 		spoil(e, ELF_TRUNCATED);
 	else if (r == -EFBIG)
@@ -313,7 +380,7 @@ static void take_strings(struct elf *e, const struct dynamic *d)
 	e->runpath = d->has_runpath ? dynamic_string(e, d->runpath) : NULL;
 }
 
-/* One table of versions as raw bytes: its end is not declared, so up to 1 MiB of what follows in the segment. */
+/* One table of versions as raw bytes: its end is not declared, so up to 256 KiB of what follows in the segment. */
 static int read_version_table(const struct elf *e, uint64_t vaddr, struct str *ret)
 {
 	uint64_t off, left;
@@ -322,14 +389,13 @@ static int read_version_table(const struct elf *e, uint64_t vaddr, struct str *r
 		return 0;
 	if (left > e->source->size - off)
 		left = e->source->size - off;
-	uint64_t limit = 256u << 10;
-	const char *names[] = {".gnu.version_r", ".gnu.version_d"};
-	for (size_t i = 0; i < 2; i++) {
-		const struct elf_section *s = parse_elf_section(e, names[i]);
-		if (s && s->vaddr == vaddr && s->size < limit)
+	uint64_t limit = VERSIONS_MAX;
+	for (size_t i = 0; i < e->section_count; i++) {
+		const struct elf_section *s = &e->sections[i];
+		if ((s->type == SHT_GNU_VERNEED || s->type == SHT_GNU_VERDEF) && s->vaddr == vaddr && s->size < limit)
 			limit = s->size;
 	}
-	return parse_elf_bytes(e, off, left < limit ? left : limit, limit, ret);
+	return view(e, off, left < limit ? left : limit, limit, ret);
 }
 
 static int read_needs(struct elf *e, const struct dynamic *d)
@@ -397,7 +463,7 @@ static size_t count_symbols(const struct elf *e, const struct dynamic *d, uint64
 			return (size_t)(e->sections[i].size / 24);
 	uint64_t off, rest;
 	unsigned char head[8];
-	if (d->hash && parse_elf_offset(e, d->hash, &off, &rest) && parse_source_read(e->source, off, head, 8) == 0 && parse_u32(head + 4) <= left / 24)
+	if (d->hash && parse_elf_offset(e, d->hash, &off, &rest) && read_at(e, off, head, 8) == 0 && parse_u32(head + 4) <= left / 24)
 		return parse_u32(head + 4);
 	uint64_t tables[] = {d->strtab, d->hash, d->gnu_hash, d->versym, d->verdef, d->verneed, d->rela, d->rel, d->jmprel};
 	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
@@ -430,7 +496,7 @@ static int read_dynamic(struct elf *e)
 	if (!s)
 		return 0;
 	struct str raw;
-	int r = parse_elf_bytes(e, s->offset, s->file_size, DYNAMIC_MAX, &raw);
+	int r = view(e, s->offset, s->file_size, DYNAMIC_MAX, &raw);
 	if (r == -ENODATA || r == -EFBIG) {
 		spoil(e, r == -ENODATA ? ELF_TRUNCATED : ELF_BAD);
 		return 0;
@@ -485,12 +551,12 @@ int parse_elf_symbols(struct elf *e)
 	if (e->symtab || !e->symbol_count)
 		return 0;
 	struct str table;
-	int r = parse_elf_bytes(e, e->symtab_offset, (uint64_t)e->symbol_count * 24, STRINGS_MAX, &table);
+	int r = view(e, e->symtab_offset, (uint64_t)e->symbol_count * 24, STRINGS_MAX, &table);
 	if (r < 0)
 		return r;
 	if (e->versym_count) {
 		struct str versions;
-		r = parse_elf_bytes(e, e->versym_offset, (uint64_t)e->versym_count * 2, STRINGS_MAX, &versions);
+		r = view(e, e->versym_offset, (uint64_t)e->versym_count * 2, STRINGS_MAX, &versions);
 		if (r < 0)
 			return r;
 		e->versym = (const unsigned char *)versions.ptr;

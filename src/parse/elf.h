@@ -58,8 +58,15 @@ struct elf_symbol {
 	bool defined;
 };
 
+/* Pieces of the file that are in memory already: few reads instead of many small ones. */
+struct elf_piece {
+	uint64_t offset;
+	struct str bytes;
+};
+
 struct elf {
 	const struct parse_source *source;
+	struct elf_piece head, tail, tables; /* the beginning; section names and headers; dynamic strings and versions */
 	struct arena *arena;
 	enum elf_problem problem;
 	uint16_t type, machine; /* e_type: 2 program, 3 shared object or PIE */
@@ -79,7 +86,7 @@ struct elf {
 	struct elf_define *defines;
 	size_t define_count;
 	char build_id[65]; /* hex, "" when there is none */
-	struct str dynstr; /* terminated after its end */
+	struct str dynstr; /* its last byte is followed by a terminator, or is one */
 	uint64_t symtab_offset, versym_offset;
 	size_t symbol_count, versym_count;
 	const unsigned char *symtab, *versym; /* NULL until parse_elf_symbols */

@@ -11,12 +11,23 @@ static const char *const interesting[] = {"nccl", "__nvJitLink", "nvJitLink", "i
 static const char *const backends[] = {"NCCL", "Gloo", "MPI", "UCC", "XCCL"};
 #define BACKENDS (sizeof backends / sizeof *backends)
 
+static bool breaks_line(char c, bool blanks)
+{
+	return (unsigned char)c < 0x20 || c == 0x7f || (!blanks && c == ' ');
+}
+
 /* A word of a file in a line of text: bytes that would break the line become '?'. */
 static void put_word(struct buf *b, const char *s, bool blanks)
 {
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-		buf_char(b, c < 0x20 || c == 0x7f || (!blanks && c == ' ') ? '?' : (char)c);
+	for (;;) {
+		size_t n = 0;
+		while (!breaks_line(s[n], blanks))
+			n++;
+		buf_add(b, s, n);
+		if (!s[n])
+			return;
+		buf_char(b, '?');
+		s += n + 1;
 	}
 }
 
@@ -24,7 +35,8 @@ static void put_line(struct buf *b, const char *key, const char *value)
 {
 	if (!value || !*value)
 		return;
-	buf_fmt(b, "%s ", key);
+	buf_text(b, key);
+	buf_char(b, ' ');
 	put_word(b, value, true);
 	buf_char(b, '\n');
 }
@@ -89,33 +101,66 @@ static void put_dynamic(const struct elf *e, struct buf *b)
 /* -- making: symbols ------------------------------------------------------------------------------------------------------------ */
 
 struct symbols {
-	bool python, nccl, nccl_defined;
+	bool python, nccl, nccl_defined, torch;
 	int cxx11;
 	bool backend_defined[BACKENDS], backend_undefined[BACKENDS];
 };
 
 static bool is_interesting(const char *name)
 {
-	if (!strchr("n_ciP", name[0])) /* quick: most names are mangled */
+	/* Quick, by the first two letters: files have many names. */
+	char second = name[0] ? name[1] : '\0';
+	switch (name[0]) {
+	case 'n':
+		if (second != 'c' && second != 'v')
+			return false;
+		break;
+	case '_':
+		if (second != '_')
+			return false;
+		break;
+	case 'c':
+		if (second != 'u')
+			return false;
+		break;
+	case 'i':
+		if (second != 'J')
+			return false;
+		break;
+	case 'P':
+		if (second != 'y')
+			return false;
+		break;
+	default:
 		return false;
+	}
 	for (size_t i = 0; i < sizeof interesting / sizeof *interesting; i++)
 		if (strncmp(name, interesting[i], strlen(interesting[i])) == 0)
 			return true;
 	return false;
 }
 
-/* A C++ symbol of PyTorch's own namespaces: _ZN3c10..., _ZNK2at... */
+/* A C++ symbol of PyTorch's own namespaces: _ZN3c10..., _ZNK2at... The name begins with _Z. */
 static bool is_torch_symbol(const char *name)
 {
-	if (strncmp(name, "_ZN", 3) != 0)
+	if (name[2] != 'N')
 		return false;
 	name += name[3] == 'K' ? 4 : 3;
-	return strncmp(name, "3c10", 4) == 0 || strncmp(name, "5torch", 6) == 0 || strncmp(name, "2at", 3) == 0;
+	switch (name[0]) {
+	case '2':
+		return strncmp(name, "2at", 3) == 0;
+	case '3':
+		return strncmp(name, "3c10", 4) == 0;
+	case '5':
+		return strncmp(name, "5torch", 6) == 0;
+	default:
+		return false;
+	}
 }
 
 static void note_cxx11(struct symbols *s, const char *name)
 {
-	if (s->cxx11 == 1 || !is_torch_symbol(name))
+	if (s->cxx11 == 1)
 		return;
 	if (strstr(name, "__cxx11"))
 		s->cxx11 = 1;
@@ -137,6 +182,18 @@ static void note_backend(struct symbols *s, const char *name, bool defined)
 	}
 }
 
+/* The costly look at whole C++ names, only where PyTorch's own and a process group are among them. */
+static void note_backends(const struct elf *e, struct symbols *s)
+{
+	if (!s->torch || !memmem(e->dynstr.ptr, e->dynstr.len, "ProcessGroup", 12))
+		return;
+	for (size_t i = 1; i < e->symbol_count && e->symtab; i++) {
+		uint32_t at = parse_u32(e->symtab + i * 24);
+		if (at && at < e->dynstr.len && e->dynstr.ptr[at] == '_' && e->dynstr.ptr[at + 1] == 'Z')
+			note_backend(s, e->dynstr.ptr + at, parse_u16(e->symtab + i * 24 + 6) != 0);
+	}
+}
+
 static void put_symbol(struct buf *b, const struct elf_symbol *sym)
 {
 	buf_text(b, sym->defined ? "defines " : "undefined ");
@@ -150,8 +207,6 @@ static void put_symbol(struct buf *b, const struct elf_symbol *sym)
 
 static void put_symbols(const struct elf *e, struct symbols *s, struct buf *b)
 {
-	/* One search through the names says whether the costly look at C++ symbols is needed at all. */
-	bool groups = e->dynstr.len && memmem(e->dynstr.ptr, e->dynstr.len, "ProcessGroup", 12);
 	size_t written = 0;
 	for (size_t i = 1; i < e->symbol_count; i++) {
 		struct elf_symbol sym;
@@ -160,9 +215,12 @@ static void put_symbols(const struct elf *e, struct symbols *s, struct buf *b)
 			continue;
 		const char *name = e->dynstr.ptr + at;
 		if (name[0] == '_' && name[1] == 'Z') {
-			note_cxx11(s, name);
-			if (groups)
-				note_backend(s, name, parse_u16(e->symtab + i * 24 + 6) != 0);
+			if (is_torch_symbol(name)) {
+				s->torch = true;
+				note_cxx11(s, name);
+			} else if (strncmp(name, "_ZN4c10d", 8) == 0) {
+				s->torch = true;
+			}
 			continue;
 		}
 		if (!is_interesting(name) || !parse_elf_symbol(e, i, &sym) || sym.bind == 0 || (!sym.defined && sym.bind == 2))
@@ -173,6 +231,7 @@ static void put_symbols(const struct elf *e, struct symbols *s, struct buf *b)
 		if (written++ < SYMBOLS_MAX)
 			put_symbol(b, &sym);
 	}
+	note_backends(e, s);
 	for (size_t i = 0; i < BACKENDS; i++) {
 		if (s->backend_defined[i])
 			buf_fmt(b, "defines c10d::ProcessGroup%s\n", backends[i]);
@@ -527,19 +586,19 @@ static const char **text_of(struct elf_digest *d, struct str key)
 
 static void read_statement(struct arena *a, struct elf_digest *d, struct str key, struct str value)
 {
-	const char **text = text_of(d, key);
-	if (text)
-		*text = str_dup(a, value);
+	const char **text;
+	if (str_is(key, "verneed")) /* the many first */
+		read_need(a, d, value);
 	else if (str_is(key, "needed"))
 		read_name(a, &d->needed, &d->needed_count, &d->caps[CAP_NEEDED], value);
 	else if (str_is(key, "verdef"))
 		read_name(a, &d->verdefs, &d->verdef_count, &d->caps[CAP_VERDEFS], value);
-	else if (str_is(key, "string"))
-		read_name(a, &d->strings, &d->string_count, &d->caps[CAP_STRINGS], value);
-	else if (str_is(key, "verneed"))
-		read_need(a, d, value);
 	else if (str_is(key, "defines") || str_is(key, "undefined"))
 		read_symbol(a, d, value, str_is(key, "defines"));
+	else if ((text = text_of(d, key)))
+		*text = str_dup(a, value);
+	else if (str_is(key, "string"))
+		read_name(a, &d->strings, &d->string_count, &d->caps[CAP_STRINGS], value);
 	else if (str_is(key, "sass"))
 		read_code(a, d, value, FATBIN_SASS);
 	else if (str_is(key, "ptx"))
