@@ -42,6 +42,7 @@ extern const struct reader read_topology_reader;
 extern const struct reader read_npu_smi_reader;
 extern const struct reader read_gfx_reader;
 extern const struct reader read_lspci_reader;
+extern const struct reader read_rocm_smi_reader;
 extern const struct reader read_mention_reader;
 
 const struct reader *const readers[] = {
@@ -84,6 +85,7 @@ const struct reader *const readers[] = {
 	&read_npu_smi_reader,
 	&read_gfx_reader,
 	&read_lspci_reader,
+	&read_rocm_smi_reader,
 	&read_mention_reader,
 	NULL,
 };
