@@ -1,7 +1,5 @@
 #include "cli/cli.h"
 
-#include "host/redact.h"
-
 /* "davy 0.1.0   trainer-3   Ubuntu 22.04 in docker   8 × NVIDIA H100   python 3.10.14 (/opt/conda)" */
 static const char *headline(struct cli *c, const struct facts *f)
 {

@@ -11,13 +11,14 @@
 enum exit_status { EXIT_FINE = 0, EXIT_FAULT = 1, EXIT_UNKNOWN = 2, EXIT_USAGE = 64, EXIT_NO_INPUT = 66, EXIT_DEFECT = 70 };
 
 struct options {
-	bool json, quiet, verbose, brief, header, strict, deep, no_redact, show, here, follow, timeline, all, schema, help, version;
-	const char *html, *markdown, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock;
+	bool json, quiet, verbose, brief, header, strict, deep, no_redact, show, here, follow, timeline, all, schema, help, version, markdown;
+	const char *html, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock;
 };
 
 struct cli {
 	struct arena *arena;
 	struct host *host; /* live, this machine: environment, and files named on the command line */
+	struct host *door; /* what is examined: the same, a root or a snapshot; NULL: nothing yet */
 	const struct cli_command *command;
 	struct options options;
 	const char **args; /* what is not an option */

@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "collect/collect.h"
+#include "host/redact.h"
 #include "judge/knowledge.h"
 
 double cli_clock_ms(void)
@@ -49,6 +50,7 @@ struct host *cli_door(struct cli *c, int *ret_status)
 		*ret_status = cli_fail(c, EXIT_NO_INPUT, "%s: %s", what, why ? why : strerror(-rc));
 		return NULL;
 	}
+	c->door = door;
 	return door;
 }
 
@@ -128,15 +130,42 @@ static int exit_of(const struct cli *c, const struct judgement *j)
 	return EXIT_UNKNOWN;
 }
 
+/* For sharing: private data replaced, unless the user keeps it. */
+static void share(struct cli *c, void (*render)(const struct report *, struct buf *), const struct report *r, struct buf *out)
+{
+	struct buf private = BUF_MAX((size_t)64 << 20);
+	render(r, &private);
+	if (c->options.no_redact)
+		buf_str(out, buf_view(&private));
+	else
+		buf_str(out, redact_text(redactor_new(c->door ? c->door : c->host), buf_view(&private)));
+	buf_free(&private);
+}
+
+static int write_html(struct cli *c, const struct report *r)
+{
+	struct buf page = BUF_MAX((size_t)64 << 20);
+	const char *why = "";
+	share(c, report_html, r, &page);
+	int rc = host_write_file(c->host, c->options.html, buf_view(&page), &why);
+	buf_free(&page);
+	return rc < 0 ? cli_fail(c, EXIT_DEFECT, "%s: %s", c->options.html, why) : 0;
+}
+
 int cli_render(struct cli *c, struct report *r)
 {
+	int failed = c->options.html ? write_html(c, r) : 0;
+	if (failed)
+		return failed;
 	struct buf out = BUF_MAX((size_t)256 << 20);
 	if (c->options.json)
 		report_json(r, &out);
 	else if (c->options.quiet)
 		report_quiet(r, &out);
 	else if (c->options.brief)
-		report_brief(r, &out);
+		share(c, report_brief, r, &out);
+	else if (c->options.markdown)
+		share(c, report_markdown, r, &out);
 	else if (c->options.header)
 		report_header(r, &out);
 	else {

@@ -15,6 +15,8 @@ struct option {
 
 static const struct option table[] = {
 	{"json", NULL, AT(json), NULL, "print one JSON object (schema davy/1)", "输出一个 JSON 对象（davy/1）"},
+	{"markdown", NULL, AT(markdown), "check explain", "Markdown for an issue tracker, private data replaced", "输出 Markdown，可贴到问题跟踪系统，隐私数据已替换"},
+	{"html", "FILE", AT(html), "check explain", "also write one HTML page, private data replaced", "同时写出一个 HTML 页面，隐私数据已替换"},
 	{"quiet", NULL, AT(quiet), NULL, "print nothing when all is well, one line otherwise", "一切正常时不输出，否则只输出一行"},
 	{"verbose", NULL, AT(verbose), NULL, "every fact, every fix, sources, times", "列出全部事实、修复办法、来源与耗时"},
 	{"only", "STAGE|CAUSE", AT(only), "check explain", "judge this stage or cause only", "只检查某一阶段或某一原因"},

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "host/door.h"
 #include "parse/unpack.h"
 
 #define BLOCK 512
@@ -187,25 +188,38 @@ static int write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
-int archive_write(struct arena *a, struct buf *tar, const char *path, const char **ret_why)
+/* By a temporary file beside it. 0 or negative errno. */
+static int replace_file(struct arena *a, const char *path, const char *p, size_t n)
 {
-	static const char zero[2 * BLOCK];
-	buf_add(tar, zero, sizeof zero);
-	if (tar->truncated)
-		return why(a, ret_why, -EFBIG, "the snapshot is larger than 512 MiB");
-	void *out;
-	size_t n;
-	if (unpack_zstd_compress(tar->ptr, tar->len, &out, &n) < 0)
-		return why(a, ret_why, -ENOMEM, "out of memory");
 	const char *temporary = arena_printf(a, "%s.partial-%ld", path, (long)getpid());
-	int rc = 0, fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	rc = fd < 0 ? -errno : write_all(fd, out, n);
+	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int rc = fd < 0 ? -errno : write_all(fd, p, n);
 	if (fd >= 0 && close(fd) < 0 && !rc)
 		rc = -errno;
 	if (!rc && rename(temporary, path) < 0)
 		rc = -errno;
 	if (rc && fd >= 0)
 		unlink(temporary);
+	return rc;
+}
+
+int host_write_file(struct host *h, const char *path, struct str data, const char **ret_why)
+{
+	int rc = replace_file(h->arena, path, data.ptr, data.len);
+	return rc ? why(h->arena, ret_why, rc, strerror(-rc)) : 0;
+}
+
+int archive_write(struct arena *a, struct buf *tar, const char *path, const char **ret_why)
+{
+	static const char zero[2 * BLOCK];
+	void *out;
+	size_t n;
+	buf_add(tar, zero, sizeof zero);
+	if (tar->truncated)
+		return why(a, ret_why, -EFBIG, "the snapshot is larger than 512 MiB");
+	if (unpack_zstd_compress(tar->ptr, tar->len, &out, &n) < 0)
+		return why(a, ret_why, -ENOMEM, "out of memory");
+	int rc = replace_file(a, path, out, n);
 	free(out);
 	return rc ? why(a, ret_why, rc, strerror(-rc)) : 0;
 }

@@ -130,6 +130,9 @@ int host_probe(struct host *h, const char *name, int deadline_ms, struct host_pr
 /* Probes run at once: start early, collect late. */
 void host_probe_start(struct host *h, const char *name, int deadline_ms);
 
+/* Writes a file of this machine that the user asked for: by a temporary file beside it, nothing half-written. */
+int host_write_file(struct host *h, const char *path, struct str data, const char **ret_why);
+
 /* -- snapshots ----------------------------------------------------------------------------------------------------------- */
 
 struct host_redactor; /* host/redact.h */

@@ -42,6 +42,8 @@ void report_json(const struct report *r, struct buf *out);
 void report_quiet(const struct report *r, struct buf *out);  /* nothing when all is well, one line otherwise */
 void report_brief(const struct report *r, struct buf *out);  /* one screen for a bug report */
 void report_header(const struct report *r, struct buf *out); /* a few lines for a training log */
+void report_markdown(const struct report *r, struct buf *out); /* for an issue tracker */
+void report_html(const struct report *r, struct buf *out);     /* one page without outside references */
 void report_facts(const struct report *r, struct buf *out);  /* every fact with its origin, for --verbose */
 
 #endif

@@ -208,3 +208,20 @@ no_gpu() { [ ! -e /dev/nvidiactl ] || skip "this host has NVIDIA GPUs"; }
 	run "$davy" check --verbose --from "$source/tests/hosts/h100x8"
 	[[ "$output" == *"gpu[1].name = "* ]]
 }
+
+@test "Markdown and HTML for sharing: private data replaced, text escaped" {
+	run -1 "$davy" check --markdown --html page.html --from "$source/tests/hosts/gpu-host-cpu-torch"
+	[[ "$output" == *'(`torch.cpu-build`'* ]]
+	[[ "$output" != *trainer-3* ]]
+	grep -q '<section class="fail">' page.html
+	run grep -c trainer-3 page.html
+	[ "$output" = 0 ]
+	"$davy" check --markdown --no-redact --from "$source/tests/hosts/gpu-host-cpu-torch" > kept.md || true
+	grep -q trainer-3 kept.md
+	printf 'RuntimeError: CUDA error: no kernel image is available <script>alert(1)</script> `x`\n' > evil.log
+	run "$davy" explain --markdown --html evil.html evil.log
+	run grep -c '<script>' evil.html
+	[ "$output" = 0 ]
+	run "$davy" check --html /nowhere/page.html
+	[ "$status" -eq 70 ]
+}
