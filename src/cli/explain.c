@@ -167,9 +167,13 @@ static void write_log_members(struct json_writer *w, void *arg)
 	json_open(w, "nccl", '{');
 	json_text(w, "version", n->version_count ? n->version[0] : NULL);
 	json_text(w, "network", n->network);
-	json_text(w, "devices", n->devices);
+	json_text(w, "devices", n->ib_devices ? n->ib_devices : n->socket_devices);
 	json_text(w, "bootstrap", n->bootstrap);
 	json_text(w, "plugin", n->plugin);
+	if (n->nranks_max)
+		json_int(w, "ranks", n->nranks_max);
+	else
+		json_null(w, "ranks");
 	json_open(w, "channels", '{');
 	for (int t = 0; t < TRANSPORT_COUNT; t++)
 		if (n->transport[t])
@@ -210,7 +214,7 @@ static const char *nccl_line(struct explaining *x)
 		buf_fmt(&b, "%s%s ×%llu", first ? cli_tr(c, ", channels: ", "，通道：") : ", ", logs_transport_names[t], (unsigned long long)n->transport[t]);
 		first = false;
 	}
-	if (n->transport[TRANSPORT_IB])
+	if (n->transport[TRANSPORT_IB] || n->gdr)
 		buf_fmt(&b, n->gdr ? cli_tr(c, ", GPUDirect RDMA on", "，GPUDirect RDMA 已启用") : cli_tr(c, ", GPUDirect RDMA off", "，GPUDirect RDMA 未启用"));
 	const char *text = arena_strndup(c->arena, b.ptr, b.len);
 	buf_free(&b);

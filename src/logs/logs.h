@@ -67,17 +67,23 @@ struct logs_wait {
 enum logs_transport { TRANSPORT_P2P, TRANSPORT_SHM, TRANSPORT_IB, TRANSPORT_SOCKET, TRANSPORT_NET, TRANSPORT_NVLS, TRANSPORT_COLLNET, TRANSPORT_COUNT };
 extern const char *const logs_transport_names[TRANSPORT_COUNT];
 
+/* NCCL's names of ways through a machine, from short to long. */
+enum logs_path { PATH_UNKNOWN, PATH_LOC, PATH_NVL, PATH_NVB, PATH_C2C, PATH_PIX, PATH_PXB, PATH_P2C, PATH_PXN, PATH_PHB, PATH_SYS, PATH_COUNT };
+extern const char *const logs_path_names[PATH_COUNT];
+
 struct logs_nccl {
 	const char *version[4]; /* distinct, in order of appearance */
 	unsigned version_count;
 	const char *network;    /* Socket, IB, AWS Libfabric, ... */
-	const char *devices;    /* what stands behind "NET/IB : Using" */
+	const char *ib_devices, *socket_devices; /* what stands behind "NET/IB : Using" and "NET/Socket : Using" */
 	const char *bootstrap;  /* interface:address */
 	const char *plugin;     /* external net plugin, if one was loaded */
 	uint64_t transport[TRANSPORT_COUNT];
 	uint64_t gdr, cumem, ipc;
+	uint64_t gdr_on, gdr_off; /* "GPU Direct RDMA Enabled for ...", "... Disabled for ..." */
 	uint64_t init_start, init_complete, destroyed;
-	int64_t nranks_max;
+	int64_t nranks_max, nodes_max;
+	enum logs_path path, nic_path; /* the longest way that a graph had to take between GPUs, and from GPUs to their adapters */
 	unsigned file;
 	size_t line; /* of the version */
 };

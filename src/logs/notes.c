@@ -4,16 +4,19 @@
 #include <math.h>
 
 enum { VIA_P2P, VIA_SHM, VIA_NET, VIA_DIRECT, VIA_COLLNET, NRANKS, VERSION, NETWORK, USING, BOOTSTRAP, WORK, ENQUEUED, NVLS, DESTROY, PLUGIN, INIT_START, INIT_DONE,
-	FAILURE };
+	FAILURE, GDR, GRAPH, NODES };
 
 const char *const notes_triggers[NOTES_TRIGGERS] = {
 	[VIA_P2P] = "] via P2P", [VIA_SHM] = "] via SHM", [VIA_NET] = "] via NET", [VIA_DIRECT] = "] via direct shared", [VIA_COLLNET] = "via COLLNET",
 	[NRANKS] = " nranks ", [VERSION] = "NCCL version ", [NETWORK] = "Using network ", [USING] = " : Using [", [BOOTSTRAP] = "Bootstrap",
 	[WORK] = "WorkNCCL(", [ENQUEUED] = "last enqueued ", [NVLS] = "NVLS multicast support is available", [DESTROY] = "Destroy COMPLETE",
 	[PLUGIN] = "NET/Plugin: Loaded net plugin ", [INIT_START] = " - Init START", [INIT_DONE] = "Init COMPLETE", [FAILURE] = "work sequence id: ",
+	[GDR] = "GPU Direct RDMA ", [GRAPH] = ", sameChannels ", [NODES] = " nNodes ",
 };
 
 const char *const logs_transport_names[TRANSPORT_COUNT] = {"P2P", "SHM", "NET/IB", "NET/Socket", "NET", "NVLS", "COLLNET"};
+
+const char *const logs_path_names[PATH_COUNT] = {NULL, "LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"};
 
 #define RANKS_MAX 65536
 #define WAITS_MAX 40000
@@ -55,6 +58,10 @@ bool notes_glance(struct notes *n, unsigned trigger, const char *at, const char 
 		return true;
 	case NVLS:
 		n->nccl.transport[TRANSPORT_NVLS]++;
+		return true;
+	case GDR:
+		n->nccl.gdr_on += str_has(rest, "RDMA Enabled for ");
+		n->nccl.gdr_off += str_has(rest, "RDMA Disabled for ");
 		return true;
 	case INIT_START:
 		n->nccl.init_start++;
@@ -153,6 +160,29 @@ int64_t notes_rank_of(const struct notes *n, const char *host, int64_t pid)
 		if (n->process[i].pid == pid && strcmp(host, n->process[i].host) == 0)
 			return n->process[i].nranks == n->nccl.nranks_max ? n->process[i].rank : PREFIX_UNSET;
 	return PREFIX_UNSET;
+}
+
+static enum logs_path path_of(struct str s)
+{
+	for (int i = 1; i < PATH_COUNT; i++)
+		if (str_is(s, logs_path_names[i]))
+			return (enum logs_path)i;
+	return PATH_UNKNOWN;
+}
+
+/* Pattern 4, crossNic 0, nChannels 2, bw 10.0/10.0, type PHB/SYS, sameChannels 1 */
+static void note_graph(struct notes *n, struct str s)
+{
+	int64_t channels;
+	if (!number_after(s, "nChannels ", &channels) || channels < 1)
+		return;
+	struct str type = word_after(s, " type ");
+	size_t slash = str_find_char(type, '/', 0);
+	enum logs_path gpus = path_of(str_slice(type, 0, slash)), nic = slash == SIZE_MAX ? PATH_UNKNOWN : path_of(str_skip(type, slash + 1));
+	if (gpus > n->nccl.path)
+		n->nccl.path = gpus;
+	if (nic > n->nccl.nic_path)
+		n->nccl.nic_path = nic;
 }
 
 /* -- watchdog lines ------------------------------------------------------------------------------------------------------ */
@@ -270,16 +300,29 @@ void notes_line(struct notes *n, unsigned trigger, const struct prefix *p, struc
 			c->network = keep(n, v, 60);
 		return;
 	case USING:
-		if (p->source == PREFIX_NCCL && str_starts(s, "NET/") && !c->devices)
-			c->devices = keep(n, s, 200);
+		v = str_trim(str_skip(s, str_find(s, "Using", 0) + 5));
+		if (p->source == PREFIX_NCCL && str_starts(s, "NET/IB") && !c->ib_devices)
+			c->ib_devices = keep(n, str_trim(str_slice(v, 0, str_find_char(v, ';', 0))), 200);
+		if (p->source == PREFIX_NCCL && str_starts(s, "NET/Socket") && !c->socket_devices)
+			c->socket_devices = keep(n, v, 200);
 		return;
+	case GRAPH:
+		note_graph(n, s);
+		return;
+	case NODES: {
+		int64_t nodes;
+		if (p->source == PREFIX_NCCL && number_after(s, " nNodes ", &nodes) && nodes > c->nodes_max)
+			c->nodes_max = nodes;
+		return;
+	}
 	case BOOTSTRAP:
 		v = word_after(s, "Using ");
 		if (p->source == PREFIX_NCCL && !c->bootstrap)
 			c->bootstrap = keep(n, v, 100);
 		return;
 	case PLUGIN:
-		c->plugin = keep(n, word_after(s, "Loaded net plugin "), 60);
+		v = str_skip(s, str_find(s, "Loaded net plugin ", 0) + 18);
+		c->plugin = keep(n, str_trim(str_slice(v, 0, str_find_char(v, '(', 0))), 60);
 		return;
 	case WORK:
 		note_work(n, p, s, file, number);
@@ -380,7 +423,8 @@ static void merge_nccl(struct notes *into, const struct logs_nccl *b)
 		a->version[a->version_count++] = arena_strdup(arena, b->version[i]);
 	}
 	a->network = a->network || !b->network ? a->network : arena_strdup(arena, b->network);
-	a->devices = a->devices || !b->devices ? a->devices : arena_strdup(arena, b->devices);
+	a->ib_devices = a->ib_devices || !b->ib_devices ? a->ib_devices : arena_strdup(arena, b->ib_devices);
+	a->socket_devices = a->socket_devices || !b->socket_devices ? a->socket_devices : arena_strdup(arena, b->socket_devices);
 	a->bootstrap = a->bootstrap || !b->bootstrap ? a->bootstrap : arena_strdup(arena, b->bootstrap);
 	a->plugin = a->plugin || !b->plugin ? a->plugin : arena_strdup(arena, b->plugin);
 	for (int i = 0; i < TRANSPORT_COUNT; i++)
@@ -391,6 +435,11 @@ static void merge_nccl(struct notes *into, const struct logs_nccl *b)
 	a->init_start += b->init_start;
 	a->init_complete += b->init_complete;
 	a->destroyed += b->destroyed;
+	a->gdr_on += b->gdr_on;
+	a->gdr_off += b->gdr_off;
+	a->path = b->path > a->path ? b->path : a->path;
+	a->nic_path = b->nic_path > a->nic_path ? b->nic_path : a->nic_path;
+	a->nodes_max = b->nodes_max > a->nodes_max ? b->nodes_max : a->nodes_max;
 	if (b->nranks_max > a->nranks_max)
 		a->nranks_max = b->nranks_max;
 }

@@ -5,7 +5,7 @@
 #include "logs/logs.h"
 
 extern const char *const notes_triggers[];
-#define NOTES_TRIGGERS 18
+#define NOTES_TRIGGERS 21
 
 struct notes_process { /* host and pid, and the rank that its largest communicator gave it */
 	const char *host;

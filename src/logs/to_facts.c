@@ -40,10 +40,50 @@ static void one_event(const struct logs *l, const struct logs_event *e, int64_t 
 		facts_text(row, capture_columns[e->capture[i].capture], e->capture[i].text, NULL);
 }
 
+/* Zero channels are a fact only where channels were printed at all. */
+static void nccl_choice(const struct logs *l, struct facts *f)
+{
+	const struct logs_nccl *n = &l->nccl;
+	static const enum facts_column channels[TRANSPORT_COUNT] = {[TRANSPORT_P2P] = nccl_choice__p2p_channels, [TRANSPORT_SHM] = nccl_choice__shm_channels,
+		[TRANSPORT_IB] = nccl_choice__ib_channels, [TRANSPORT_SOCKET] = nccl_choice__socket_channels, [TRANSPORT_NET] = nccl_choice__net_channels,
+		[TRANSPORT_NVLS] = COLUMN_COUNT, [TRANSPORT_COLLNET] = COLUMN_COUNT};
+	facts_table_read(f, TABLE_nccl_choice);
+	if (!n->version_count && !n->network && !n->nranks_max)
+		return;
+	struct facts_row *row = facts_add(f, TABLE_nccl_choice);
+	const char *origin = n->version_count ? arena_printf(f->arena, "%s:%zu", l->file[n->file].name, n->line) : l->file_count ? l->file[0].name : NULL;
+	facts_text(row, nccl_choice__version, n->version_count ? n->version[0] : NULL, origin);
+	facts_text(row, nccl_choice__network, n->network, origin);
+	facts_text(row, nccl_choice__plugin, n->plugin, origin);
+	facts_text(row, nccl_choice__ib_devices, n->ib_devices, origin);
+	facts_text(row, nccl_choice__socket_devices, n->socket_devices, origin);
+	facts_text(row, nccl_choice__bootstrap, n->bootstrap, origin);
+	if (n->nranks_max)
+		facts_int(row, nccl_choice__ranks, n->nranks_max, origin);
+	if (n->nodes_max || l->host_count)
+		facts_int(row, nccl_choice__nodes, n->nodes_max ? n->nodes_max : (int64_t)l->host_count, origin);
+	uint64_t all = 0;
+	for (int t = 0; t < TRANSPORT_COUNT; t++)
+		all += channels[t] < COLUMN_COUNT ? n->transport[t] : 0;
+	for (int t = 0; all && t < TRANSPORT_COUNT; t++)
+		if (channels[t] < COLUMN_COUNT)
+			facts_int(row, channels[t], (int64_t)n->transport[t], origin);
+	if (all)
+		facts_int(row, nccl_choice__gdr_channels, (int64_t)n->gdr, origin);
+	facts_int(row, nccl_choice__gdr_off, (int64_t)n->gdr_off, origin);
+	facts_text(row, nccl_choice__path, logs_path_names[n->path], origin);
+	facts_text(row, nccl_choice__nic_path, logs_path_names[n->nic_path], origin);
+	if (n->init_start)
+		facts_int(row, nccl_choice__started, (int64_t)n->init_start, origin);
+	if (n->init_complete || n->init_start)
+		facts_int(row, nccl_choice__completed, (int64_t)n->init_complete, origin);
+}
+
 void logs_to_facts(const struct logs *l, struct facts *f)
 {
 	facts_table_read(f, TABLE_event);
 	for (size_t i = 0; i < l->event_count; i++)
 		one_event(l, l->event[i], (int64_t)i, f);
+	nccl_choice(l, f);
 	waits_to_facts(l, f);
 }
