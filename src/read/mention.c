@@ -14,7 +14,7 @@ static bool is_name_char(char c)
 /* The words around it say that another version is spoken of. */
 static bool speaks_of_another(struct str line)
 {
-	static const char *const words[] = {"require", "depend", "Collecting", "ninstall", "onflict", "uilt for", "uilt with", "compiled", "with CUDA", "ould not find", "incompatible",
+	static const char *const words[] = {"require", "depend", "Collecting", "ninstall", "xisting install", "onflict", "uilt for", "uilt with", "compiled", "with CUDA", "ould not find", "incompatible",
 		"atching distribution", "pip install", "conda install", "uv add", "upgrade", "downgrade", "==>", "->", ">=", "<", "instead", "works", "worked", "rom versions"};
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
 		if (str_has(line, words[i]))
