@@ -18,6 +18,8 @@ struct store {
 	size_t read_count;
 	sqlite3_stmt *insert[TABLE_COUNT], *insert_gap;
 	unsigned char *bytes;
+	const unsigned char *knowledge; /* in the image; NULL: there is none */
+	size_t knowledge_size;
 };
 
 struct store_query {
@@ -133,6 +135,46 @@ static int on_progress(void *arg)
 	return s->deadline_ms > 0 && clock_ms() > s->deadline_ms;
 }
 
+static int load_copy(struct store *s, const char *name, const unsigned char *image, size_t size)
+{
+	unsigned char *copy = sqlite3_malloc64(size);
+	if (!copy)
+		return SQLITE_NOMEM;
+	memcpy(copy, image, size);
+	return sqlite3_deserialize(s->db, name, copy, (sqlite3_int64)size, (sqlite3_int64)size, SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
+}
+
+/* The size of the SQLite database that begins there: its page size and its number of pages stand in the head. */
+static size_t database_size(const unsigned char *p, size_t size)
+{
+	if (size < 100)
+		return 0;
+	size_t page = (size_t)p[16] << 8 | p[17], pages = (size_t)p[28] << 24 | (size_t)p[29] << 16 | (size_t)p[30] << 8 | p[31];
+	if (page == 1)
+		page = 65536;
+	return page * pages <= size ? page * pages : 0;
+}
+
+static int take_image(struct store *s, const unsigned char *image, size_t size)
+{
+	size_t facts = database_size(image, size);
+	if (!facts || facts == size)
+		return SQLITE_CORRUPT;
+	s->knowledge = image + facts;
+	s->knowledge_size = size - facts;
+	int rc = load_copy(s, "main", image, facts);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(s->db, "ATTACH ':memory:' AS knowledge", NULL, NULL, NULL);
+	if (rc == SQLITE_OK) /* not written to: SQLite's interface has no const */
+		rc = sqlite3_deserialize(s->db, "knowledge", (unsigned char *)(uintptr_t)s->knowledge, (sqlite3_int64)s->knowledge_size, (sqlite3_int64)s->knowledge_size, SQLITE_DESERIALIZE_READONLY);
+	return rc == SQLITE_OK ? sqlite3_exec(s->db, "PRAGMA knowledge.mmap_size=268435456", NULL, NULL, NULL) : rc;
+}
+
+int store_make_writable(struct store *s)
+{
+	return s->knowledge ? error_of(load_copy(s, "knowledge", s->knowledge, s->knowledge_size)) : 0;
+}
+
 int store_open(struct arena *a, const void *image, size_t size, struct store **ret)
 {
 	struct store *s = arena_alloc(a, sizeof *s);
@@ -140,15 +182,8 @@ int store_open(struct arena *a, const void *image, size_t size, struct store **r
 	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	int rc = sqlite3_open_v2(":memory:", &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
-	if (rc == SQLITE_OK && image) {
-		unsigned char *copy = sqlite3_malloc64(size);
-		if (!copy) {
-			sqlite3_close(s->db);
-			return -ENOMEM;
-		}
-		memcpy(copy, image, size);
-		rc = sqlite3_deserialize(s->db, "main", copy, (sqlite3_int64)size, (sqlite3_int64)size, SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
-	}
+	if (rc == SQLITE_OK && image)
+		rc = take_image(s, image, size);
 	if (rc != SQLITE_OK) {
 		sqlite3_close(s->db);
 		return error_of(rc);
@@ -419,16 +454,35 @@ void store_read_only(struct store *s, double limit_ms)
 	s->limit_ms = limit_ms;
 }
 
+static void drop_fact_tables(struct store *s)
+{
+	for (int t = 0; t < TABLE_COUNT; t++)
+		store_exec(s, arena_printf(s->arena, "DROP TABLE \"%s\"", facts_table((enum facts_table)t).name), NULL);
+	store_exec(s, "DROP TABLE gap", NULL);
+}
+
 int store_serialize(struct store *s, const void **ret, size_t *ret_size)
 {
-	sqlite3_int64 n = 0;
+	struct store *facts;
+	sqlite3_int64 n = 0, m = 0;
+	int rc = store_open(s->arena, NULL, 0, &facts);
+	if (rc < 0)
+		return rc;
+	drop_fact_tables(s);
 	store_exec(s, "VACUUM", NULL);
-	s->bytes = sqlite3_serialize(s->db, "main", &n, 0);
-	if (!s->bytes)
-		return -ENOMEM;
+	unsigned char *first = sqlite3_serialize(facts->db, "main", &n, 0), *second = sqlite3_serialize(s->db, "main", &m, 0);
+	s->bytes = sqlite3_malloc64((sqlite3_uint64)(n + m));
+	if (first && second && s->bytes) {
+		memcpy(s->bytes, first, (size_t)n);
+		memcpy(s->bytes + n, second, (size_t)m);
+	}
+	rc = first && second && s->bytes ? 0 : -ENOMEM;
+	sqlite3_free(first);
+	sqlite3_free(second);
+	store_close(facts);
 	*ret = s->bytes;
-	*ret_size = (size_t)n;
-	return 0;
+	*ret_size = (size_t)(n + m);
+	return rc;
 }
 
 /* -- functions ---------------------------------------------------------------------------------------------------------- */

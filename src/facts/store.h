@@ -1,7 +1,7 @@
 /* The store: facts as SQL tables in memory, beside the knowledge tables of the embedded image.
  *
- * The image is an SQLite database made by the knowledge compiler: the empty fact tables of schema.def, the compatibility tables as k_<name>, causes, rules
- * and patterns. Opening copies it into memory; nothing touches a file. SQLite is known in store.c only.
+ * The image is made by the knowledge compiler: two SQLite databases, one behind the other. The first has the empty fact tables of schema.def and is copied; the
+ * second has the compatibility tables as k_<name>, causes, rules and patterns, and is used where it lies. Nothing touches a file. SQLite is known in store.c only.
  *
  * Fact table T has the columns of schema.def, `node` (NULL: this host) and rowid = facts_row.id. Gaps are in table `gap`.
  */
@@ -16,6 +16,8 @@ struct store_call;
 
 /* image NULL: an empty database with the fact tables made afresh (the compiler). 0 or negative errno. */
 int store_open(struct arena *a, const void *image, size_t size, struct store **ret);
+/* Knowledge will be changed: it is copied too. Before the first query. */
+int store_make_writable(struct store *s);
 void store_close(struct store *s);
 
 /* Rows that are new since the last call, into the tables. `f` must outlive the store: known('table') asks it. */
@@ -52,7 +54,7 @@ size_t store_trace_end(struct store *s, const struct store_read **ret);
 /* Only SELECT from now on, and a limit of time for each query: for `davy query`. */
 void store_read_only(struct store *s, double limit_ms);
 
-/* The database as bytes: what the compiler writes. Lives until store_close. */
+/* The image: what the compiler writes. Lives until store_close. */
 int store_serialize(struct store *s, const void **ret, size_t *ret_size);
 
 /* -- SQL functions -- */

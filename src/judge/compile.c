@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "judge/functions.h"
+#include "judge/gate.h"
 #include "judge/placeholder.h"
 #include "judge/yaml.h"
 
@@ -35,11 +36,11 @@ int compile_create_tables(struct store *s)
 	return store_exec(s,
 		"CREATE TABLE cause(id TEXT PRIMARY KEY, stage INTEGER, title TEXT, why TEXT, title_zh TEXT, why_zh TEXT, explains TEXT, verify TEXT, ask TEXT, sources TEXT) WITHOUT ROWID;"
 		"CREATE TABLE fix(cause TEXT, ord INTEGER, id TEXT, kind TEXT, cond TEXT, text TEXT, text_zh TEXT, cost TEXT, cost_zh TEXT, commands TEXT, needs TEXT, undo TEXT, PRIMARY KEY(cause, ord)) WITHOUT ROWID;"
-		"CREATE TABLE rule(id TEXT PRIMARY KEY, ord INTEGER, cause TEXT, tbl TEXT, level TEXT, certainty TEXT, mode TEXT, essential INTEGER, sql TEXT, names TEXT, says TEXT, says_zh TEXT, reads TEXT) WITHOUT ROWID;"
-		"CREATE TABLE pattern(id TEXT PRIMARY KEY, ord INTEGER, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, says TEXT, says_zh TEXT, hit TEXT, miss TEXT, alone INTEGER) WITHOUT ROWID;"
+		"CREATE TABLE rule(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, cause TEXT, tbl TEXT, mode TEXT, essential INTEGER, gate TEXT, level TEXT, certainty TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT, reads TEXT);"
+		"CREATE TABLE pattern(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, alone INTEGER, says TEXT, says_zh TEXT, hit TEXT, miss TEXT);"
 		"CREATE TABLE map(ord INTEGER PRIMARY KEY, id TEXT, stage TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT);"
 		"CREATE TABLE plan(id TEXT PRIMARY KEY, sql TEXT, sql_zh TEXT) WITHOUT ROWID;"
-		"CREATE TABLE derive(ord INTEGER PRIMARY KEY, id TEXT, tbl TEXT, col TEXT, sql TEXT);",
+		"CREATE TABLE derive(ord INTEGER PRIMARY KEY, id TEXT, tbl TEXT, col TEXT, gate TEXT, sql TEXT);",
 		NULL);
 }
 
@@ -305,8 +306,9 @@ static void compile_rule(struct compile *c, const struct yaml *entry)
 	buf_fmt(&select, " FROM \"%s\" WHERE (%s)", table, where ? where : "1");
 	if (check_sql(c, entry->line, select.ptr)) {
 		const char *reads = reads_of(c, arena_printf(c->arena, "SELECT (%s), (%s) FROM \"%s\"", given ? given : "1", wrong, table));
-		const char *values[] = {id, arena_printf(c->arena, "%d", c->order++), cause, table, choice(c, entry, "level", "fail", levels), choice(c, entry, "certainty", "certain", sure), choice(c, entry, "mode", "any", modes), essential && strcmp(essential, "true") == 0 ? "1" : "0", select.ptr, buf_view(&names).ptr, says, zh, reads};
-		insert(c, entry->line, "INSERT OR REPLACE INTO rule VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", values, 13);
+		bool is_essential = essential && strcmp(essential, "true") == 0; /* its unknowns count: always asked */
+		const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, cause, table, choice(c, entry, "mode", "any", modes), is_essential ? "1" : "0", is_essential ? NULL : gate_make(c->arena, table, where, given), choice(c, entry, "level", "fail", levels), choice(c, entry, "certainty", "certain", sure), select.ptr, buf_view(&names).ptr, says, zh, reads};
+		insert(c, entry->line, "INSERT OR REPLACE INTO rule VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values, 14);
 	}
 	buf_free(&select);
 	buf_free(&names);
@@ -329,7 +331,7 @@ static void compile_pattern(struct compile *c, const struct yaml *entry)
 	if (regex && (!hit || !miss))
 		complain(c, entry->line, "a pattern needs a line that hits and one that nearly does");
 	const char *alone = yaml_text(entry, "alone");
-	const char *values[] = {id, arena_printf(c->arena, "%d", c->order++), choice(c, entry, "class", NULL, classes), symptom ? symptom : id, cause, cause ? choice(c, entry, "certainty", "likely", sure) : NULL, regex, format, says, chinese(c, overlay(c, id), "says", says), hit, miss, alone && strcmp(alone, "true") == 0 ? "1" : NULL};
+	const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, choice(c, entry, "class", NULL, classes), symptom ? symptom : id, cause, cause ? choice(c, entry, "certainty", "likely", sure) : NULL, regex, format, alone && strcmp(alone, "true") == 0 ? "1" : NULL, says, chinese(c, overlay(c, id), "says", says), hit, miss};
 	insert(c, entry->line, "INSERT OR REPLACE INTO pattern VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", values, 13);
 }
 
@@ -351,9 +353,9 @@ static void compile_derive(struct compile *c, const struct yaml *entry)
 			continue;
 		}
 		const char *sql = arena_printf(c->arena, "SELECT \"%s\".rowid, (%s) FROM \"%s\" WHERE \"%s\" IS NULL AND (%s)", table, y->text, table, y->key, where ? where : "1");
-		const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, table, y->key, sql};
+		const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, table, y->key, gate_make(c->arena, table, where, NULL), sql};
 		if (check_sql(c, y->line, sql))
-			insert(c, y->line, "INSERT OR REPLACE INTO derive VALUES(?,?,?,?,?)", values, 5);
+			insert(c, y->line, "INSERT OR REPLACE INTO derive VALUES(?,?,?,?,?,?)", values, 6);
 	}
 }
 

@@ -1,6 +1,7 @@
 /* Rules and events → candidate findings. */
 #include "judge/evaluate.h"
 
+#include "judge/gate.h"
 #include "judge/placeholder.h"
 
 #define EVIDENCE_MAX 8
@@ -257,6 +258,21 @@ static bool table_refused(const struct judge *j, enum facts_table t)
 	return false;
 }
 
+static bool any_refused(const struct facts *f)
+{
+	for (const struct facts_table_gap *g = f->gaps; g; g = g->next)
+		if (is_refusal(g->gap))
+			return true;
+	for (int t = 0; t < TABLE_COUNT; t++) {
+		struct facts_table_info info = facts_table((enum facts_table)t);
+		for (const struct facts_row *row = f->first[t]; row; row = row->next)
+			for (int c = info.first; c < info.end; c++)
+				if (is_refusal(row->value[c - info.first].gap))
+					return true;
+	}
+	return false;
+}
+
 /* Was an answer refused or late that this rule needs? What is merely not there (a probe, a file of another distribution) is common on machines in good
  * health; a refusal hides something, and a rule that could have found a fault then has not passed. */
 static bool was_refused(struct judge *j, const struct rule *r, const struct facts_row *row)
@@ -361,19 +377,32 @@ static const char *copy(struct judge *j, const struct store_query *q, int i)
 	return text ? arena_strdup(j->arena, text) : NULL;
 }
 
+/* The rule of this row of `q` cannot find anything here: its SQL need not be looked at. A gate knows no difference between "no" and "unknown", which matters
+ * only where an answer was refused. */
+static bool is_shut(struct judge *j, const struct store_query *q, bool refused)
+{
+	if (j->no_gates || gate_is_open(j->facts, store_text(q, 10)))
+		return false;
+	struct rule r = {.reads = store_text(q, 8)};
+	return !(refused && j->mode == JUDGE_CHECK && strcmp(store_text(q, 3), "fail") == 0 && was_refused(j, &r, NULL));
+}
+
 void evaluate_rules(struct judge *j, struct candidates *c, struct stage_seen *seen, struct unknown_fact **ret_unknown)
 {
 	struct store_query *q;
-	const char *sql = arena_printf(j->arena, "SELECT id, cause, tbl, level, certainty, sql, names, %s, reads, essential FROM rule WHERE mode IN ('any', '%s') ORDER BY ord",
+	const char *sql = arena_printf(j->arena, "SELECT id, cause, tbl, level, certainty, sql, names, %s, reads, essential, gate FROM rule WHERE mode IN ('any', '%s') ORDER BY ord",
 		j->chinese ? "coalesce(says_zh, says)" : "says", j->mode == JUDGE_CHECK ? "check" : "explain");
 	if (store_prepare(j->store, sql, &q, NULL) < 0)
 		return;
+	bool refused = any_refused(j->facts);
 	while (store_step(q) > 0) {
 		const char *cause = store_text(q, 1);
 		enum facts_table t = table_by_name(store_text(q, 2));
 		bool essential = store_int(q, 9) != 0;
 		int stage = stage_by_name(cause, strcspn(cause, "."));
 		if (stage < 0 || !wanted(j, cause) || (t != TABLE_COUNT && !j->facts->count[t] && !essential && !table_refused(j, t)))
+			continue;
+		if (t != TABLE_COUNT && j->facts->count[t] && is_shut(j, q, refused))
 			continue;
 		struct rule r = {copy(j, q, 0), copy(j, q, 1), copy(j, q, 2), copy(j, q, 3), copy(j, q, 4), copy(j, q, 5), copy(j, q, 6), copy(j, q, 7), copy(j, q, 8), essential, stage};
 		run_rule(j, c, &r, seen, ret_unknown);

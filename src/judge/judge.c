@@ -1,6 +1,7 @@
 #include "judge/judge.h"
 
 #include "judge/evaluate.h"
+#include "judge/gate.h"
 
 static struct facts_row *find_row(const struct facts *f, enum facts_table t, int64_t id)
 {
@@ -55,10 +56,11 @@ static void derive_column(struct judge *j, const char *id, const char *table, co
 void judge_derive(struct judge *j)
 {
 	struct store_query *q;
-	if (store_prepare(j->store, "SELECT id, tbl, col, sql FROM derive ORDER BY ord", &q, NULL) < 0)
+	if (store_prepare(j->store, "SELECT id, tbl, col, sql, gate FROM derive ORDER BY ord", &q, NULL) < 0)
 		return;
 	while (store_step(q) > 0)
-		derive_column(j, store_text(q, 0), store_text(q, 1), store_text(q, 2), store_text(q, 3));
+		if (j->no_gates || gate_is_open(j->facts, store_text(q, 4)))
+			derive_column(j, store_text(q, 0), store_text(q, 1), store_text(q, 2), store_text(q, 3));
 	store_finish(q);
 }
 

@@ -17,6 +17,7 @@ struct judge {
 	enum judge_mode mode;
 	bool chinese;
 	const char *only;    /* a stage or a cause: nothing else is judged; NULL: all */
+	bool no_gates;       /* ask every rule, for tests: gates must not change a result */
 	const char *disable; /* causes that are not asked, separated by blanks; NULL */
 };
 

@@ -15,6 +15,8 @@ int knowledge_open(struct arena *a, const void *image, size_t size, const char *
 	*ret_warnings = "";
 	if (host_open_live(a, NULL, &here) < 0)
 		return 0;
+	if (extra || host_is_dir(here, folders[0]) || host_is_dir(here, folders[1]))
+		store_make_writable(*ret);
 	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
 		if (host_is_dir(here, folders[i]))
 			compile_folder(a, here, folders[i], *ret, &result);
