@@ -151,6 +151,43 @@ static void read_candidates(struct judge *j, const struct plan_wish *wish, const
 	store_finish(q);
 }
 
+/* A GPU and a driver that do not know one another: no PyTorch helps. NULL: none. */
+static const char *strangers(struct judge *j)
+{
+	const char *driver = one(j, "SELECT version FROM driver WHERE vendor = 'nvidia' AND version IS NOT NULL");
+	const char *young = one(j, "SELECT name || '|' || driver_min_branch FROM gpu WHERE vendor = 'nvidia' AND driver_min_branch > (SELECT CAST(version AS INTEGER) FROM driver WHERE vendor = 'nvidia' AND version IS NOT NULL) LIMIT 1");
+	const char *old = one(j, "SELECT name || '|' || driver_max_branch FROM gpu WHERE vendor = 'nvidia' AND driver_max_branch < (SELECT CAST(version AS INTEGER) FROM driver WHERE vendor = 'nvidia' AND version IS NOT NULL) LIMIT 1");
+	const char *both = young ? young : old, *bar = both ? strchr(both, '|') : NULL;
+	if (!bar)
+		return NULL;
+	return arena_printf(j->arena, young ? tr(j, "driver %s does not know %.*s: install driver %s or newer first", "驱动 %s 不支持 %.*s：请先安装 %s 或更新的驱动") : tr(j, "driver %s no longer supports %.*s: its last driver branch is %s", "驱动 %s 已不再支持 %.*s：其最后的驱动分支是 %s"), driver, (int)(bar - both), both, bar + 1);
+}
+
+/* Of builds that do not fit, the one that comes nearest says best what is missing. */
+static const struct plan_candidate *nearest(const struct plan_candidate *all)
+{
+	const struct plan_candidate *best = NULL;
+	int fewest = 99;
+	for (const struct plan_candidate *c = all; c; c = c->next) {
+		int n = (c->driver == PLAN_NO) + (c->gpu == PLAN_NO || c->gpu == PLAN_UNKNOWN) + (c->python == PLAN_NO) + (c->glibc == PLAN_NO);
+		if (n < fewest) {
+			fewest = n;
+			best = c;
+		}
+	}
+	return best;
+}
+
+static const char *nothing(struct judge *j, const struct plan_wish *wish, const struct plan *p, const char *build)
+{
+	const struct plan_candidate *c = nearest(p->all);
+	if (!c && wish->torch)
+		return arena_printf(j->arena, tr(j, "no release %s with a %s build is in the tables", "表中没有 %s 版本的 %s 构建"), wish->torch, build);
+	if (!c)
+		return tr(j, "the tables have no build of this kind", "表中没有这种构建");
+	return arena_printf(j->arena, tr(j, "none of the builds fits; the nearest is torch %s %s: %s", "没有合适的构建；最接近的是 torch %s %s：%s"), c->torch, c->variant, c->refusal ? c->refusal : "?");
+}
+
 /* -- why ---------------------------------------------------------------------------------------------------------------- */
 
 static const char *why(struct judge *j, const struct plan_candidate *b)
@@ -169,7 +206,7 @@ static const char *why(struct judge *j, const struct plan_candidate *b)
 		buf_text(&text, tr(j, ": the driver is not known; it must be at least 525.60 for CUDA 12, 580.65 for CUDA 13", "：驱动版本未知；CUDA 12 至少需要 525.60，CUDA 13 至少需要 580.65"));
 	}
 	if (cc)
-		buf_fmt(&text, tr(j, ", and native code for %s is in it", "，且含有 %s 的原生代码"), cc);
+		buf_fmt(&text, tr(j, ", and it has code that runs on %s", "，且含有可在 %s 上运行的代码"), cc);
 	buf_text(&text, tr(j, ".", "。"));
 	const char *made = arena_strndup(j->arena, text.ptr, text.len);
 	buf_free(&text);
@@ -193,7 +230,9 @@ static const char *packages(struct judge *j, const struct plan_candidate *b)
 	buf_fmt(&t, "torch==%s%s", b->torch, tag);
 	if (b->vision)
 		buf_fmt(&t, " torchvision==%s%s", b->vision, tag);
-	if (b->audio)
+	int twelve = -1;
+	version_cmp(str_of(b->torch), str_of("2.12"), &twelve);
+	if (b->audio && twelve < 0) /* since 2.12 torchaudio is no longer released along */
 		buf_fmt(&t, " torchaudio==%s%s", b->audio, order < 0 && strcmp(b->torch, "1.11") < 0 ? "" : tag);
 	const char *made = arena_strndup(j->arena, t.ptr, t.len);
 	buf_free(&t);
@@ -282,13 +321,14 @@ void plan_make(struct judge *j, const struct plan_wish *wish, struct plan *ret)
 		return;
 	}
 	read_candidates(j, wish, build, ret);
+	const char *misfit = strcmp(build, "cuda") == 0 ? strangers(j) : NULL;
+	if (misfit)
+		ret->best = NULL;
 	if (ret->best) {
 		ret->why = why(j, ret->best);
 		commands(j, ret);
 	} else {
-		ret->nothing = !ret->all && wish->torch ? arena_printf(j->arena, tr(j, "no release %s with a %s build is in the tables", "表中没有 %s 版本的 %s 构建"), wish->torch, build)
-			: ret->all ? arena_printf(j->arena, tr(j, "none of the builds fits; the newest: torch %s %s: %s", "没有合适的构建；最新的 torch %s %s：%s"), ret->all->torch, ret->all->variant, ret->all->refusal ? ret->all->refusal : "?")
-				   : tr(j, "the tables have no build of this kind", "表中没有这种构建");
+		ret->nothing = misfit ? misfit : nothing(j, wish, ret, build);
 	}
 	containers(j, ret);
 }

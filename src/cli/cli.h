@@ -11,7 +11,7 @@
 enum exit_status { EXIT_FINE = 0, EXIT_FAULT = 1, EXIT_UNKNOWN = 2, EXIT_USAGE = 64, EXIT_NO_INPUT = 66, EXIT_DEFECT = 70 };
 
 struct options {
-	bool json, quiet, verbose, brief, header, strict, deep, no_redact, show, here, follow, timeline, all, schema, help, version, markdown;
+	bool json, quiet, verbose, brief, header, strict, deep, no_redact, show, here, follow, timeline, all, schema, help, version, markdown, offline, docker, from_source, script;
 	const char *html, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock;
 };
 
@@ -43,6 +43,7 @@ int cli_snapshot(struct cli *c);
 int cli_inspect(struct cli *c);
 int cli_query(struct cli *c);
 int cli_cause(struct cli *c);
+int cli_plan(struct cli *c);
 
 /* Picks the sentence of the user's language. */
 const char *cli_tr(const struct cli *c, const char *english, const char *chinese);
