@@ -46,7 +46,7 @@ static const char *computed(struct judge *j, struct str name)
 /* What stands in a command when nothing in the tables fits this machine. */
 static const char *computed_name(const struct placeholder *p)
 {
-	return str_is(p->name, "plan.install") ? "pip install torch from https://pytorch.org/get-started/previous-versions" : str_is(p->name, "plan.index") ? "index URL" : "pip install";
+	return str_is(p->name, "plan.install") ? "command from: davy plan" : str_is(p->name, "plan.index") ? "index URL" : "pip install";
 }
 
 const char *texts_command(struct judge *j, const char *command)
