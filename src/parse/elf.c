@@ -30,8 +30,8 @@ struct dynamic {
 	uint64_t strtab, strsz, symtab, hash, gnu_hash, versym, verdef, verdefnum, verneed, verneednum, rela, rel, jmprel;
 	uint64_t soname, rpath, runpath;
 	bool has_soname, has_rpath, has_runpath;
-	uint64_t needed[ENTRIES_MAX];
-	size_t needed_count;
+	uint64_t *needed; /* room for all entries of the section */
+	size_t needed_count, needed_room;
 };
 
 /* The bytes where they lie already; NULL: not in memory. */
@@ -258,8 +258,12 @@ static void read_build_id(struct elf *e, uint64_t off, uint64_t size)
 		if (desc_at > size || desc > size - desc_at)
 			return;
 		if (type == 3 && name == 4 && memcmp(note + name_at, "GNU", 4) == 0 && desc * 2 < sizeof e->build_id) {
-			for (uint64_t i = 0; i < desc; i++)
-				snprintf(e->build_id + 2 * i, 3, "%02x", note[desc_at + i]);
+			static const char digits[] = "0123456789abcdef";
+			for (uint64_t i = 0; i < desc; i++) {
+				e->build_id[2 * i] = digits[note[desc_at + i] >> 4];
+				e->build_id[2 * i + 1] = digits[note[desc_at + i] & 15];
+			}
+			e->build_id[2 * desc] = '\0';
 			return;
 		}
 		at = end;
@@ -300,7 +304,7 @@ static void read_dynamic_entry(struct elf *e, struct dynamic *d, uint64_t tag, u
 {
 	switch (tag) {
 	case DT_NEEDED:
-		if (d->needed_count < ENTRIES_MAX)
+		if (d->needed_count < d->needed_room)
 			d->needed[d->needed_count++] = value;
 		break;
 	case DT_STRTAB: d->strtab = value; break;
@@ -504,6 +508,8 @@ static int read_dynamic(struct elf *e)
 	if (r < 0)
 		return r;
 	struct dynamic *d = arena_alloc(e->arena, sizeof *d);
+	d->needed_room = raw.len / 16 < ENTRIES_MAX ? raw.len / 16 : ENTRIES_MAX;
+	d->needed = arena_array(e->arena, d->needed_room, sizeof *d->needed);
 	for (size_t at = 0; at + 16 <= raw.len; at += 16) {
 		uint64_t tag = parse_u64(raw.ptr + at);
 		if (!tag)

@@ -170,16 +170,12 @@ static void note_cxx11(struct symbols *s, const char *name)
 
 static void note_backend(struct symbols *s, const char *name, bool defined)
 {
-	const char *at = strstr(name, "N4c10d");
-	for (; at; at = strstr(at + 1, "N4c10d")) {
-		for (size_t i = 0; i < BACKENDS; i++) {
-			char mark[32];
-			size_t n = strlen("ProcessGroup") + strlen(backends[i]);
-			snprintf(mark, sizeof mark, "%zuProcessGroup%s", n, backends[i]);
-			if (strncmp(at + 6, mark, strlen(mark)) == 0)
+	static const char *const marks[BACKENDS] = {"16ProcessGroupNCCL", "16ProcessGroupGloo", "15ProcessGroupMPI", "15ProcessGroupUCC", "16ProcessGroupXCCL"};
+	const char *at = strstr(name, "N4c10d1");
+	for (; at; at = strstr(at + 1, "N4c10d1"))
+		for (size_t i = 0; i < BACKENDS; i++)
+			if (strncmp(at + 6, marks[i], strlen(marks[i])) == 0)
 				(defined ? s->backend_defined : s->backend_undefined)[i] = true;
-		}
-	}
 }
 
 /* The costly look at whole C++ names, only where PyTorch's own and a process group are among them. */
@@ -218,7 +214,7 @@ static void put_symbols(const struct elf *e, struct symbols *s, struct buf *b)
 			if (is_torch_symbol(name)) {
 				s->torch = true;
 				note_cxx11(s, name);
-			} else if (strncmp(name, "_ZN4c10d", 8) == 0) {
+			} else if (name[2] == 'N' && name[3] == '4' && strncmp(name, "_ZN4c10d", 8) == 0) {
 				s->torch = true;
 			}
 			continue;
