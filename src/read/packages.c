@@ -61,17 +61,19 @@ static bool freeze_line(struct facts *f, struct str line, const char *origin)
 	return true;
 }
 
+/* Lines of another kind in between are skipped, not taken: another reader may know them. */
 static size_t read_lines(const struct read_input *in, struct facts *f, size_t from)
 {
-	size_t i = from;
+	size_t end = from;
 	int misses = 0;
-	for (; i < in->count; i++) {
+	for (size_t i = from; i < in->count; i++) {
 		struct str line = in->line[i].text, command, t = str_trim(line);
 		const char *origin = read_origin(f, in, i);
 		if (read_prompt(line, &command))
 			break;
 		if (column_line(f, t, origin) || freeze_line(f, t, origin)) {
 			misses = 0;
+			end = i + 1;
 			continue;
 		}
 		if (str_starts(t, "Package ") || str_starts(t, "---") || str_starts(t, "WARNING") || str_starts(t, "#"))
@@ -79,7 +81,7 @@ static size_t read_lines(const struct read_input *in, struct facts *f, size_t fr
 		if (++misses > 2)
 			break;
 	}
-	return i;
+	return end;
 }
 
 /* A typed command, or the head of pip list. */
