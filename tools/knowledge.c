@@ -37,5 +37,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s: %s\n", argv[2], strerror(errno));
 		return 1;
 	}
+	buf_free(&result.messages);
+	buf_free(&result.untranslated);
+	store_close(s);
+	host_close(h);
+	arena_free(a);
 	return 0;
 }

@@ -240,6 +240,16 @@ char *str_dup(struct arena *a, struct str s)
 	return p;
 }
 
+struct str str_cut(struct str s, size_t max)
+{
+	if (s.len <= max)
+		return s;
+	size_t n = max;
+	while (n && max - n < 4 && ((unsigned char)s.ptr[n] & 0xc0) == 0x80)
+		n--;
+	return str_n(s.ptr, ((unsigned char)s.ptr[n] & 0xc0) == 0x80 ? max : n);
+}
+
 /* Room for n more bytes and the terminator; less when the maximum stands in the way. */
 static size_t buf_room(struct buf *b, size_t n)
 {

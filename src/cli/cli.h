@@ -49,8 +49,8 @@ int cli_plan(struct cli *c);
 const char *cli_tr(const struct cli *c, const char *english, const char *chinese);
 /* "davy: …" on standard error; returns `status`. */
 int cli_fail(const struct cli *c, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Everything to standard output at once; EXIT_DEFECT when it could not be written. */
-int cli_print(const struct buf *out, int status);
+/* Everything to standard output at once, control characters replaced; EXIT_DEFECT, and a message, when it could not be written. */
+int cli_print(struct buf *out, int status);
 
 /* -- what several commands need -- */
 

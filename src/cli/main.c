@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 
@@ -28,16 +29,28 @@ int cli_fail(const struct cli *c, int status, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	fprintf(stderr, "davy: %s\n", arena_vprintf(c->arena, fmt, ap));
+	char *text = arena_vprintf(c->arena, fmt, ap);
 	va_end(ap);
+	printable_clean(text, strlen(text), PRINTABLE_LINES);
+	fprintf(stderr, "davy: %s\n", text);
 	return status;
 }
 
-int cli_print(const struct buf *out, int status)
+static bool speaks_chinese, is_colored; /* for cli_print, which knows no struct cli */
+
+int cli_print(struct buf *out, int status)
 {
-	if (out->len && fwrite(out->ptr, 1, out->len, stdout) != out->len)
-		return errno == EPIPE ? status : EXIT_DEFECT;
-	return fflush(stdout) == 0 || errno == EPIPE ? status : EXIT_DEFECT;
+	const char *why = NULL;
+	/* Whatever the renderers let through: nothing but our own colours drives the terminal. */
+	if (out->len)
+		printable_clean(out->ptr, out->len, PRINTABLE_LINES | (is_colored ? PRINTABLE_STYLES : 0));
+	if ((out->len && fwrite(out->ptr, 1, out->len, stdout) != out->len) || fflush(stdout) != 0)
+		why = errno == EPIPE ? NULL : strerror(errno);
+	else if (out->truncated)
+		why = speaks_chinese ? "输出过长，已截断" : "the output is too long and was cut";
+	if (why)
+		fprintf(stderr, speaks_chinese ? "davy: 标准输出：%s\n" : "davy: standard output: %s\n", why);
+	return why ? EXIT_DEFECT : status;
 }
 
 static bool says_utf8(const char *s)
@@ -76,6 +89,7 @@ static int appearance(struct cli *c)
 		c->chinese = false;
 	else if (lang)
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--lang is en or zh_CN, not '%s'", "--lang 只能是 en 或 zh_CN，而不是“%s”"), lang);
+	speaks_chinese = c->chinese;
 	c->color = c->tty && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
 	if (color && strcmp(color, "always") == 0)
 		c->color = true;
@@ -83,6 +97,7 @@ static int appearance(struct cli *c)
 		c->color = false;
 	else if (color && strcmp(color, "auto") != 0)
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--color is auto, always or never, not '%s'", "--color 只能是 auto、always 或 never，而不是“%s”"), color);
+	is_colored = c->color;
 	return 0;
 }
 
@@ -122,6 +137,7 @@ int main(int argc, char **argv)
 	struct cli c = {.arena = arena_new(0), .started_ms = cli_clock_ms()};
 	const char *why = NULL;
 	int from = 1;
+	host_hold_standard_files();
 	if (host_open_live(c.arena, NULL, &c.host) < 0)
 		return EXIT_DEFECT;
 	surroundings(&c);
@@ -144,8 +160,11 @@ int main(int argc, char **argv)
 	if (rc)
 		return rc;
 	if (c.options.version) {
-		printf("davy %s\n", DAVY_VERSION);
-		return EXIT_FINE;
+		struct buf out = BUF_MAX(256);
+		buf_fmt(&out, "davy %s\n", DAVY_VERSION);
+		rc = cli_print(&out, EXIT_FINE);
+		buf_free(&out);
+		return rc;
 	}
 	if (c.options.help) {
 		if (bare)

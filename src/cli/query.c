@@ -98,7 +98,7 @@ static int print_table(struct cli *c, struct store_query *q, struct buf *out)
 		for (int i = 0; i < columns; i++) {
 			struct str text = str_of(store_is_null(q, i) ? cli_tr(c, "-", "-") : store_text(q, i));
 			if (!c->options.verbose && text.len > CELL_MAX)
-				text = str_of(arena_printf(c->arena, "%.*s...", CELL_MAX - 3, text.ptr));
+				text = str_of(arena_printf(c->arena, "%.*s...", (int)str_cut(text, CELL_MAX - 3).len, text.ptr));
 			row[i] = arena_strndup(c->arena, text.ptr, text.len);
 			int w = text_width(text);
 			width[i] = w > width[i] ? w : width[i];

@@ -248,6 +248,7 @@ static void find_native(struct collect *c, struct torch_place *t, const char *ve
 	int rc = host_list(c->host, t->dir, &list);
 	if (rc < 0) {
 		facts_gap_errno(t->row, torch__python_tag, rc, t->dir);
+		facts_gap_errno(t->row, torch__native, rc, t->dir);
 		return;
 	}
 	const char *other = NULL;
@@ -265,6 +266,8 @@ static void find_native(struct collect *c, struct torch_place *t, const char *ve
 		}
 		other = tag;
 	}
+	if (!list.truncated || other || t->native)
+		facts_bool(t->row, torch__native, other || t->native, t->dir);
 	if (other)
 		facts_text(t->row, torch__python_tag, other, t->dir);
 	else if (!t->native)

@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/printable.h"
+
+#define TEXT_MAX ((size_t)64 << 10)
+
 /* Tables and columns in one sequence: a table's first column is its place less the tables before it. */
 #define TABLE(name, doc) PLACE_##name,
 #define COLUMN(table, name, type, unit, doc) PLACE_##table##__##name,
@@ -97,6 +101,19 @@ static struct facts_value *place(const struct facts_row *row, enum facts_column 
 	return (struct facts_value *)&row->value[(int)c - first_column[row->table]];
 }
 
+/* Values are shown on terminals and stored as UTF-8. What is longer than any honest value ends there. */
+static char *clean_copy(struct facts *f, struct str s, unsigned keep)
+{
+	char *text = str_dup(f->arena, str_cut(s, TEXT_MAX));
+	printable_clean(text, strlen(text), keep);
+	return text;
+}
+
+static const char *note(struct facts *f, const char *text)
+{
+	return text ? clean_copy(f, str_of(text), 0) : NULL;
+}
+
 static struct facts_value *open_place(struct facts_row *row, enum facts_column c, enum facts_type type, const char *origin)
 {
 	if (facts_columns[c].type != type) {
@@ -107,7 +124,7 @@ static struct facts_value *open_place(struct facts_row *row, enum facts_column c
 	v->gap = GAP_NONE;
 	v->set = true;
 	v->detail = NULL;
-	v->origin = origin ? arena_strdup(row->owner->arena, origin) : NULL;
+	v->origin = note(row->owner, origin);
 	return v;
 }
 
@@ -127,34 +144,10 @@ void facts_text(struct facts_row *row, enum facts_column c, const char *value, c
 		facts_str(row, c, str_of(value), origin);
 }
 
-/* Values are shown on terminals and stored as UTF-8: control characters and broken sequences become '?'. */
-static void make_printable(char *s)
-{
-	for (unsigned char *p = (unsigned char *)s; *p;) {
-		int n = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : *p >= 0xe0 && *p < 0xf0 ? 2 : *p >= 0xf0 && *p < 0xf5 ? 3 : -1;
-		bool good = n >= 0;
-		for (int i = 1; good && i <= n; i++)
-			good = (p[i] & 0xc0) == 0x80;
-		if (good && n == 2 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f)))
-			good = false;
-		if (good && n == 3 && ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f)))
-			good = false;
-		if (n == 0 && ((*p < 0x20 && *p != '\t' && *p != '\n') || *p == 0x7f))
-			good = false;
-		if (!good) {
-			*p++ = '?';
-			continue;
-		}
-		p += n + 1;
-	}
-}
-
 void facts_str(struct facts_row *row, enum facts_column c, struct str value, const char *origin)
 {
 	struct facts_value *v = open_place(row, c, FACTS_TEXT, origin);
-	char *text = str_dup(row->owner->arena, value);
-	make_printable(text);
-	v->text = text;
+	v->text = clean_copy(row->owner, value, PRINTABLE_LINES);
 }
 
 void facts_int(struct facts_row *row, enum facts_column c, int64_t value, const char *origin)
@@ -179,8 +172,8 @@ void facts_gap(struct facts_row *row, enum facts_column c, enum facts_gap why, c
 		return;
 	v->set = true;
 	v->gap = why;
-	v->origin = origin ? arena_strdup(row->owner->arena, origin) : NULL;
-	v->detail = detail ? arena_strdup(row->owner->arena, detail) : NULL;
+	v->origin = note(row->owner, origin);
+	v->detail = note(row->owner, detail);
 }
 
 enum facts_gap facts_gap_from_errno(int error)
@@ -220,7 +213,7 @@ void facts_gap_errno(struct facts_row *row, enum facts_column c, int error, cons
 void facts_table_gap(struct facts *f, enum facts_table table, enum facts_gap why, const char *origin, const char *detail)
 {
 	struct facts_table_gap *g = arena_alloc(f->arena, sizeof *g);
-	*g = (struct facts_table_gap){table, why, origin ? arena_strdup(f->arena, origin) : NULL, detail ? arena_strdup(f->arena, detail) : NULL,
+	*g = (struct facts_table_gap){table, why, note(f, origin), note(f, detail),
 		f->node, f->gaps};
 	f->gaps = g;
 }

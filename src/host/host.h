@@ -56,6 +56,8 @@ struct host_limit {
 
 int host_open_live(struct arena *a, const char *root, struct host **ret); /* root NULL: "/" */
 int host_open_replay(struct arena *a, const char *path, struct host **ret, const char **ret_why); /* directory or .tar.zst */
+/* Before anything is opened: where a standard file is closed, its number is taken, so that no file of ours becomes standard output. */
+void host_hold_standard_files(void);
 void host_record(struct host *h);       /* from now on, keep questions and answers */
 void host_close(struct host *h);        /* stops children; memory belongs to the arena */
 bool host_is_live(const struct host *h);

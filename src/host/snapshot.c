@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "host/archive.h"
 #include "host/door.h"
 #include "host/redact.h"
@@ -280,7 +281,9 @@ void host_snapshot_show(struct host *h, struct buf *ret)
 			buf_fmt(ret, "env     %s\n", h->env[i]);
 	for (size_t i = 0; i < h->memory.count; i++) {
 		const struct answer *a = h->memory.all[i];
-		buf_fmt(ret, "%-7s %s", kinds[a->kind], a->subject);
+		char *subject = arena_strdup(h->arena, a->subject);
+		printable_clean(subject, strlen(subject), 0); /* one line each, whatever the names hold */
+		buf_fmt(ret, "%-7s %s", kinds[a->kind], subject);
 		if (a->error)
 			buf_fmt(ret, "  (%s)", strerror(-a->error));
 		else if (a->kind == ANSWER_FILE || a->kind == ANSWER_DIGEST)

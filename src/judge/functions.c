@@ -1,6 +1,7 @@
 #include "judge/functions.h"
 
 #include "base/version.h"
+#include "judge/placeholder.h"
 
 static void sql_version_cmp(struct store_call *call)
 {
@@ -120,8 +121,21 @@ static void sql_edit_distance(struct store_call *call)
 	store_result_int(call, row[m]);
 }
 
+/* shell_word(text): one word of a command. */
+static void sql_shell_word(struct store_call *call)
+{
+	const char *text = store_arg_text(call, 0);
+	struct buf b = BUF_MAX(65536);
+	if (!text)
+		return;
+	placeholder_shell(&b, text, false);
+	store_result_text(call, b.len ? b.ptr : "''");
+	buf_free(&b);
+}
+
 void functions_register(struct store *s)
 {
+	store_add_function(s, "shell_word", 1, sql_shell_word);
 	store_add_function(s, "version_cmp", 2, sql_version_cmp);
 	store_add_function(s, "arch_runs", 2, sql_arch_runs);
 	store_add_function(s, "driver_runs", 2, sql_driver_runs);

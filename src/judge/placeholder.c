@@ -1,5 +1,7 @@
 #include "judge/placeholder.h"
 
+#define VALUE_MAX 1000 /* bytes of one value in a sentence */
+
 static bool word_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
@@ -67,7 +69,27 @@ void placeholder_format(struct buf *b, struct str format, const char *value)
 				buf_text(b, ", ");
 			else
 				buf_char(b, *p);
+	} else if (strlen(value) > VALUE_MAX) {
+		buf_str(b, str_cut(str_of(value), VALUE_MAX));
+		buf_text(b, "...");
 	} else {
 		buf_text(b, value);
+	}
+}
+
+static bool is_plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80 || strchr("_./:=+,@%^-", c) != NULL;
+}
+
+void placeholder_shell(struct buf *b, const char *value, bool inside_quotes)
+{
+	for (const char *p = value; *p; p++) {
+		if (inside_quotes && *p == '\'')
+			buf_text(b, "'\\''");
+		else if (!inside_quotes && !is_plain(*p) && *p != '\n')
+			buf_fmt(b, "\\%c", *p);
+		else
+			buf_char(b, *p == '\n' ? ' ' : *p);
 	}
 }

@@ -25,4 +25,7 @@ const char *placeholder_column(struct arena *a, const struct placeholder *p);
 /* A value in a format: bytes ("64 MB"), count, list (", " between lines), as it is otherwise. */
 void placeholder_format(struct buf *b, struct str format, const char *value);
 
+/* A value as one word of a command: what the shell would act on is escaped. Names of folders and packages are written by others. */
+void placeholder_shell(struct buf *b, const char *value, bool inside_quotes);
+
 #endif

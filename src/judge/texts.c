@@ -49,7 +49,17 @@ static const char *computed_name(const struct placeholder *p)
 	return str_is(p->name, "plan.install") ? "command from: davy plan" : str_is(p->name, "plan.index") ? "index URL" : "pip install";
 }
 
-const char *texts_command(struct judge *j, const char *command)
+/* Does the end of this text stand inside single quotes? */
+static bool is_quoted(const char *text, size_t n)
+{
+	bool inside = false;
+	for (size_t i = 0; i < n; i++)
+		inside ^= text[i] == '\'';
+	return inside;
+}
+
+/* For a command, values become words of the shell; in a sentence they stand as they are. */
+static const char *filled(struct judge *j, const char *command, bool shell)
 {
 	struct buf b = BUF_MAX(65536);
 	const char *at = command, *copied = command;
@@ -59,7 +69,9 @@ const char *texts_command(struct judge *j, const char *command)
 			? computed(j, p.name)
 			: one_text(j, arena_printf(j->arena, "SELECT \"%s\" FROM \"%s\" WHERE \"%s\" IS NOT NULL LIMIT 1", placeholder_column(j->arena, &p), placeholder_table(j->arena, &p), placeholder_column(j->arena, &p)));
 		buf_add(&b, copied, (size_t)(p.start - copied));
-		if (value)
+		if (value && shell && !placeholder_is_computed(&p))
+			placeholder_shell(&b, value, is_quoted(command, (size_t)(p.start - command)));
+		else if (value)
 			placeholder_format(&b, p.format, value);
 		else
 			buf_fmt(&b, "<%s>", placeholder_is_computed(&p) ? computed_name(&p) : placeholder_column(j->arena, &p));
@@ -69,6 +81,11 @@ const char *texts_command(struct judge *j, const char *command)
 	const char *text = arena_strndup(j->arena, b.ptr, b.len);
 	buf_free(&b);
 	return text;
+}
+
+const char *texts_command(struct judge *j, const char *command)
+{
+	return filled(j, command, true);
 }
 
 static const char *const *commands(struct judge *j, const char *lines, bool fill)
@@ -124,7 +141,7 @@ static struct fix *read_fixes(struct judge *j, const char *cause, bool by_facts)
 			continue;
 		f->commands = commands(j, (const char *)f->commands, by_facts);
 		if (f->text && by_facts)
-			f->text = texts_command(j, f->text);
+			f->text = filled(j, f->text, false);
 		*tail = f;
 		tail = &f->next;
 	}

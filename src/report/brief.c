@@ -2,6 +2,9 @@
 #include "report/report.h"
 #include "report/text.h"
 
+#define VALUE_MAX 300
+#define LINE_MAX_BYTES 1200
+
 static const char *text_of(const struct report *r, enum facts_column c)
 {
 	const struct facts_row *row = r->facts->first[facts_columns[c].table];
@@ -14,7 +17,7 @@ static const char *text_of(const struct report *r, enum facts_column c)
 		return "none";
 	switch (facts_columns[c].type) {
 	case FACTS_TEXT:
-		return v->text;
+		return strlen(v->text) > VALUE_MAX ? arena_printf(r->arena, "%.*s...", (int)str_cut(str_of(v->text), VALUE_MAX).len, v->text) : v->text;
 	case FACTS_BOOL:
 		return v->i ? "yes" : "no";
 	case FACTS_INT:
@@ -66,12 +69,14 @@ static const char *loaded_nccl(const struct report *r)
 static void row(struct buf *out, const char *name, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static void row(struct buf *out, const char *name, const char *fmt, ...)
 {
-	char text[1024];
+	char text[4096];
 	va_list ap;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	buf_fmt(out, "%-11s %s\n", name, text);
+	buf_fmt(out, "%-11s ", name);
+	buf_str(out, str_cut(str_of(text), LINE_MAX_BYTES));
+	buf_char(out, '\n');
 }
 
 void report_brief(const struct report *r, struct buf *out)
@@ -100,7 +105,7 @@ void report_brief(const struct report *r, struct buf *out)
 	for (const struct facts_row *v = r->facts->first[TABLE_variable]; v && n < 24; v = v->next) {
 		const char *name = facts_get_text(v, variable__name), *value = facts_get_text(v, variable__value);
 		if (name && value && (strncmp(name, "NCCL_", 5) == 0 || strncmp(name, "CUDA_", 5) == 0 || strncmp(name, "TORCH_", 6) == 0 || strncmp(name, "LD_", 3) == 0 || strncmp(name, "GLOO_", 5) == 0) && n++ < 24)
-			row(out, n == 1 ? "variables" : "", "%s=%.200s", name, value);
+			row(out, n == 1 ? "variables" : "", "%s=%.*s", name, (int)str_cut(str_of(value), 200).len, value);
 	}
 	for (const struct finding *f = j->findings; f; f = f->next)
 		if (f->status != STATUS_INFO)
@@ -115,7 +120,7 @@ void report_header(const struct report *r, struct buf *out)
 	for (const struct facts_row *v = r->facts->first[TABLE_variable]; v; v = v->next) {
 		const char *name = facts_get_text(v, variable__name), *value = facts_get_text(v, variable__value);
 		if (name && value && (strncmp(name, "NCCL_", 5) == 0 || strncmp(name, "CUDA_VIS", 8) == 0 || strcmp(name, "WORLD_SIZE") == 0 || strcmp(name, "RANK") == 0 || strncmp(name, "MASTER_", 7) == 0 || strncmp(name, "TORCH_NCCL", 10) == 0 || strncmp(name, "GLOO_", 5) == 0))
-			buf_fmt(&b, " %s=%.200s", name, value);
+			buf_fmt(&b, " %s=%.*s", name, (int)str_cut(str_of(value), 200).len, value);
 	}
 	if (b.len)
 		buf_fmt(out, "[davy]%s\n", b.ptr);

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/printable.h"
+
 struct json_writer json_writer_to(struct buf *out, bool pretty)
 {
 	return (struct json_writer){.out = out, .pretty = pretty};
@@ -16,26 +18,17 @@ static void newline(struct json_writer *w)
 		buf_text(w->out, "  ");
 }
 
-/* Length of the valid UTF-8 sequence at p, 0 when it is none. */
-static size_t utf8_length(const unsigned char *p, size_t left)
-{
-	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
-	if (!n || n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 static void quoted(struct json_writer *w, struct str s)
 {
 	const unsigned char *p = (const unsigned char *)s.ptr;
 	buf_char(w->out, '"');
 	for (size_t i = 0; i < s.len;) {
-		size_t n = utf8_length(p + i, s.len - i);
+		size_t n = printable_utf8(p + i, s.len - i);
+		if (n == 2 && p[i] == 0xc2 && p[i + 1] < 0xa0) { /* C1 controls drive some terminals */
+			buf_fmt(w->out, "\\u%04x", p[i + 1]);
+			i += n;
+			continue;
+		}
 		if (n > 1) {
 			buf_add(w->out, p + i, n);
 			i += n;

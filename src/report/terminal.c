@@ -5,6 +5,7 @@
 #define LABEL_COLUMN 6
 #define VALUE_COLUMN 16
 #define EVIDENCE_SHOWN 5
+#define LINE_MAX_BYTES 600
 
 static const char *tr(const struct report *r, const char *english, const char *chinese)
 {
@@ -54,6 +55,8 @@ static void map_line(const struct report *r, struct buf *out, int stage)
 			break;
 		}
 	}
+	if (line && !r->verbose && strlen(line) > LINE_MAX_BYTES)
+		line = arena_printf(r->arena, "%.*s...", (int)str_cut(str_of(line), LINE_MAX_BYTES).len, line);
 	if (!line)
 		line = s == STAGE_UNKNOWN ? tr(r, "could not be read", "无法读取") : tr(r, "nothing wrong found", "未发现问题");
 	text_pad(out, 2);
@@ -113,7 +116,7 @@ static void seen(const struct report *r, struct buf *out, const struct finding *
 					   : arena_printf(r->arena, "%s:%lld  %s", e->file ? e->file : "-", (long long)e->line, e->text ? e->text : "");
 		struct str s = str_of(text);
 		if (!r->verbose && s.len > 400)
-			s = str_slice(s, 0, 400);
+			s = str_cut(s, 400);
 		line_of(r, out, tr(r, "seen", "依据"), n == 0, s, true);
 	}
 }
