@@ -4,6 +4,27 @@
 
 #include "host/host.h"
 #include "judge/compile.h"
+#include "logs/match.h"
+
+/* What the log scanner would work out at each start is worked out here. */
+static int add_literals(struct arena *a, struct store *s)
+{
+	struct store_query *read, *write;
+	if (store_prepare(s, "SELECT ord, regex, format FROM pattern", &read, NULL) < 0 || store_prepare(s, "UPDATE pattern SET literals=? WHERE ord=?", &write, NULL) < 0)
+		return -EINVAL;
+	while (store_step(read) > 0) {
+		struct logs_pattern p = {.id = "", .regex = store_text(read, 1), .format = store_text(read, 2)};
+		store_bind_text(write, 1, logs_pattern_literals(a, &p));
+		store_bind_int(write, 2, store_int(read, 0));
+		int rc = store_step(write);
+		store_reset(write);
+		if (rc < 0)
+			return rc;
+	}
+	store_finish(read);
+	store_finish(write);
+	return 0;
+}
 
 int main(int argc, char **argv)
 {
@@ -33,7 +54,7 @@ int main(int argc, char **argv)
 	if (result.errors || (getenv("DAVY_KNOWLEDGE_STRICT") && (result.missing_zh || result.missing_causes)))
 		return 1;
 	FILE *f = fopen(argv[2], "wb");
-	if (!f || store_serialize(s, &image, &size) < 0 || fwrite(image, 1, size, f) != size || fclose(f) != 0) {
+	if (!f || add_literals(a, s) < 0 || store_serialize(s, &image, &size) < 0 || fwrite(image, 1, size, f) != size || fclose(f) != 0) {
 		fprintf(stderr, "%s: %s\n", argv[2], strerror(errno));
 		return 1;
 	}

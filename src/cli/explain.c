@@ -44,12 +44,12 @@ static size_t read_patterns(struct cli *c, struct store *s, struct logs_pattern 
 	struct store_query *q;
 	size_t n = 0, cap = 0;
 	*ret = NULL;
-	if (store_prepare(s, "SELECT id, class, symptom, cause, certainty, regex, format, alone FROM pattern ORDER BY ord", &q, NULL) < 0)
+	if (store_prepare(s, "SELECT id, class, symptom, cause, certainty, regex, format, alone, literals FROM pattern ORDER BY ord", &q, NULL) < 0)
 		return 0;
 	while (store_step(q) > 0) {
 		if (!*ret || n == cap)
 			*ret = arena_grow(c->arena, *ret, n, &cap, sizeof **ret);
-		(*ret)[n++] = (struct logs_pattern){.id = copied(c, q, 0), .class = class_of(store_text(q, 1)), .symptom = copied(c, q, 2), .cause = copied(c, q, 3), .certainty = copied(c, q, 4), .regex = copied(c, q, 5), .format = copied(c, q, 6), .alone = store_text(q, 7) != NULL};
+		(*ret)[n++] = (struct logs_pattern){.id = copied(c, q, 0), .class = class_of(store_text(q, 1)), .symptom = copied(c, q, 2), .cause = copied(c, q, 3), .certainty = copied(c, q, 4), .regex = copied(c, q, 5), .format = copied(c, q, 6), .alone = store_text(q, 7) != NULL, .literals = copied(c, q, 8)};
 	}
 	store_finish(q);
 	return n;

@@ -37,7 +37,7 @@ int compile_create_tables(struct store *s)
 		"CREATE TABLE cause(id TEXT PRIMARY KEY, stage INTEGER, title TEXT, why TEXT, title_zh TEXT, why_zh TEXT, explains TEXT, verify TEXT, ask TEXT, sources TEXT) WITHOUT ROWID;"
 		"CREATE TABLE fix(cause TEXT, ord INTEGER, id TEXT, kind TEXT, cond TEXT, text TEXT, text_zh TEXT, cost TEXT, cost_zh TEXT, commands TEXT, needs TEXT, undo TEXT, PRIMARY KEY(cause, ord)) WITHOUT ROWID;"
 		"CREATE TABLE rule(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, cause TEXT, tbl TEXT, mode TEXT, essential INTEGER, gate TEXT, level TEXT, certainty TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT, reads TEXT);"
-		"CREATE TABLE pattern(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, alone INTEGER, says TEXT, says_zh TEXT, hit TEXT, miss TEXT);"
+		"CREATE TABLE pattern(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, alone INTEGER, literals TEXT, says TEXT, says_zh TEXT, hit TEXT, miss TEXT);"
 		"CREATE TABLE map(ord INTEGER PRIMARY KEY, id TEXT, stage TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT);"
 		"CREATE TABLE plan(id TEXT PRIMARY KEY, sql TEXT, sql_zh TEXT) WITHOUT ROWID;"
 		"CREATE TABLE derive(ord INTEGER PRIMARY KEY, id TEXT, tbl TEXT, col TEXT, gate TEXT, sql TEXT);",
@@ -331,8 +331,8 @@ static void compile_pattern(struct compile *c, const struct yaml *entry)
 	if (regex && (!hit || !miss))
 		complain(c, entry->line, "a pattern needs a line that hits and one that nearly does");
 	const char *alone = yaml_text(entry, "alone");
-	const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, choice(c, entry, "class", NULL, classes), symptom ? symptom : id, cause, cause ? choice(c, entry, "certainty", "likely", sure) : NULL, regex, format, alone && strcmp(alone, "true") == 0 ? "1" : NULL, says, chinese(c, overlay(c, id), "says", says), hit, miss};
-	insert(c, entry->line, "INSERT OR REPLACE INTO pattern VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", values, 13);
+	const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, choice(c, entry, "class", NULL, classes), symptom ? symptom : id, cause, cause ? choice(c, entry, "certainty", "likely", sure) : NULL, regex, format, alone && strcmp(alone, "true") == 0 ? "1" : NULL, NULL, says, chinese(c, overlay(c, id), "says", says), hit, miss};
+	insert(c, entry->line, "INSERT OR REPLACE INTO pattern VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values, 14);
 }
 
 /* -- derivations -------------------------------------------------------------------------------------------------------- */

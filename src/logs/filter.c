@@ -172,9 +172,12 @@ static void add_nocase(struct filter *f, const char *p, uint32_t literal, size_t
 	}
 }
 
-static bool is_usual(unsigned c)
+/* The bytes of usual text: printable ones and three blanks. */
+#define USUAL 98u
+
+static char usual(unsigned i)
 {
-	return (c >= 32 && c < 127) || c == '\n' || c == '\r' || c == '\t';
+	return i < 95 ? (char)(32 + i) : "\n\r\t"[i - 95];
 }
 
 /* A text of four to six bytes: where no aligned window lies inside it, the bytes around are enumerated. Only bits are set; the
@@ -190,16 +193,12 @@ static void add_short_at(struct filter *f, struct str s, int k)
 		else
 			unknown[n++] = i;
 	}
-	for (unsigned a = 0; a < (n ? 256 : 1); a++) {
-		if (n > 1 && !is_usual(a))
-			continue;
+	for (unsigned a = 0; a < (n > 1 ? USUAL : n ? 256 : 1); a++) {
 		if (n)
-			w[unknown[0]] = (char)a;
-		for (unsigned b = 0; b < (n > 1 ? 256 : 1); b++) {
-			if (n > 1 && !is_usual(b))
-				continue;
+			w[unknown[0]] = n > 1 ? usual(a) : (char)a;
+		for (unsigned b = 0; b < (n > 1 ? USUAL : 1); b++) {
 			if (n > 1)
-				w[unknown[1]] = (char)b;
+				w[unknown[1]] = usual(b);
 			bit_set(f->bits4, hash4(load32(w)));
 		}
 	}

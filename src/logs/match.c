@@ -13,6 +13,7 @@
 #define MATCH_LIMIT 200000
 #define HEAP_LIMIT_KIB 2048
 #define JIT_AFTER 32        /* an expression that is tried often is worth compiling to machine code */
+#define BETWEEN '\x1f'      /* between literals in one text */
 #define CANDIDATES_MAX 256  /* distinct candidates of one line */
 
 const char *const logs_capture_names[CAPTURE_COUNT] = {
@@ -86,6 +87,34 @@ static int add_pattern(struct arena *a, struct literals *l, const struct logs_pa
 	return 0;
 }
 
+const char *logs_pattern_literals(struct arena *a, const struct logs_pattern *p)
+{
+	struct literals l = {.item = NULL};
+	struct buf b = BUF_MAX(65536);
+	const char *why, *text = NULL;
+	if (add_pattern(a, &l, p, 0, &why) == 0 && l.count) {
+		bool plain = true;
+		buf_char(&b, l.item[0].nocase ? 'i' : '-');
+		for (size_t i = 0; i < l.count; i++) {
+			plain &= str_find_char(l.item[i].text, BETWEEN, 0) == SIZE_MAX && str_find_char(l.item[i].text, '\0', 0) == SIZE_MAX;
+			if (i)
+				buf_char(&b, BETWEEN);
+			buf_str(&b, l.item[i].text);
+		}
+		if (plain && !b.truncated)
+			text = arena_strndup(a, b.ptr, b.len);
+	}
+	buf_free(&b);
+	return text;
+}
+
+static void add_known(struct arena *a, struct literals *l, const char *known, unsigned owner)
+{
+	struct str rest = str_of(known + 1), one;
+	while (str_next_field(&rest, BETWEEN, &one))
+		literals_add(a, l, one, owner, known[0] == 'i');
+}
+
 struct logs_matcher *logs_matcher_new(struct arena *a, const struct logs_pattern *patterns, size_t count, const char *const *triggers, size_t trigger_count,
 	const char **ret_why)
 {
@@ -98,8 +127,12 @@ struct logs_matcher *logs_matcher_new(struct arena *a, const struct logs_pattern
 	m->count = count;
 	m->compiled = arena_array(a, count + 1, sizeof(*m->compiled));
 	pthread_mutex_init(&m->lock, NULL);
-	for (size_t i = 0; i < count; i++)
-		add_pattern(a, &l, &patterns[i], (unsigned)i, ret_why);
+	for (size_t i = 0; i < count; i++) {
+		if (patterns[i].literals)
+			add_known(a, &l, patterns[i].literals, (unsigned)i);
+		else
+			add_pattern(a, &l, &patterns[i], (unsigned)i, ret_why);
+	}
 	for (size_t i = 0; i < trigger_count; i++)
 		if (strlen(triggers[i]) >= LITERAL_MIN)
 			literals_add(a, &l, str_of(triggers[i]), (unsigned)(count + i), false);

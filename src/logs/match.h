@@ -31,6 +31,7 @@ struct logs_pattern {
 	bool alone; /* a regex; where it matches, nothing else of the line counts */
 	const char *regex;  /* PCRE2, or */
 	const char *format; /* printf */
+	const char *literals; /* what logs_pattern_literals gave for it, to spare the work; NULL: not known */
 };
 
 struct logs_matcher;
@@ -60,6 +61,9 @@ void logs_scratch_free(struct logs_scratch *s);
  * whole line. All regular expressions that match, else the one format with most literal characters. Returns the number of hits. */
 size_t logs_match(struct logs_matcher *m, struct logs_scratch *s, struct str message, struct str line, const unsigned *candidates, size_t count,
 	struct logs_hit hits[LOGS_HITS_MAX]);
+
+/* The literals of a pattern as a text: '-', or 'i' where the case does not matter, then the literals with \x1f between them. NULL: it has none. */
+const char *logs_pattern_literals(struct arena *a, const struct logs_pattern *p);
 
 /* Does the expression compile, has it a literal, are its named groups known? 0 or -EINVAL with a reason in the arena. For tests of the knowledge. */
 int logs_pattern_check(struct arena *a, const struct logs_pattern *p, const char **ret_why);
