@@ -28,7 +28,13 @@ struct store_query {
 	bool running;
 };
 
+struct registered {
+	struct store *store;
+	store_function *fn;
+};
+
 struct store_call {
+	struct store *store;
 	sqlite3_context *context;
 	sqlite3_value **args;
 	int count;
@@ -489,14 +495,21 @@ int store_serialize(struct store *s, const void **ret, size_t *ret_size)
 
 static void call_function(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
-	struct store_call call = {context, argv, argc};
-	store_function *fn = (store_function *)(uintptr_t)sqlite3_user_data(context);
-	fn(&call);
+	const struct registered *r = sqlite3_user_data(context);
+	struct store_call call = {r->store, context, argv, argc};
+	r->fn(&call);
 }
 
 int store_add_function(struct store *s, const char *name, int args, store_function *fn)
 {
-	return error_of(sqlite3_create_function(s->db, name, args, SQLITE_UTF8 | SQLITE_DETERMINISTIC, (void *)(uintptr_t)fn, call_function, NULL, NULL));
+	struct registered *r = arena_alloc(s->arena, sizeof *r);
+	*r = (struct registered){s, fn};
+	return error_of(sqlite3_create_function(s->db, name, args, SQLITE_UTF8 | SQLITE_DETERMINISTIC, r, call_function, NULL, NULL));
+}
+
+const struct facts *store_call_facts(const struct store_call *call)
+{
+	return call->store->facts;
 }
 
 const char *store_arg_text(const struct store_call *call, int i)

@@ -62,6 +62,8 @@ typedef void store_function(struct store_call *call);
 int store_add_function(struct store *s, const char *name, int args, store_function *fn);
 const char *store_arg_text(const struct store_call *call, int i); /* NULL for NULL */
 bool store_arg_int(const struct store_call *call, int i, int64_t *ret);
+/* The facts that the store was filled from; NULL before store_load. */
+const struct facts *store_call_facts(const struct store_call *call);
 void store_result_int(struct store_call *call, int64_t n);
 void store_result_text(struct store_call *call, const char *text); /* copied; NULL: NULL */
 /* A function that sets no result gives NULL. */

@@ -1,6 +1,8 @@
 #include "judge/functions.h"
 
 #include "base/version.h"
+#include "parse/pep440.h"
+#include "parse/pep508.h"
 #include "judge/placeholder.h"
 
 static void sql_version_cmp(struct store_call *call)
@@ -133,8 +135,78 @@ static void sql_shell_word(struct store_call *call)
 	buf_free(&b);
 }
 
+static void sql_pep440_cmp(struct store_call *call)
+{
+	const char *a = store_arg_text(call, 0), *b = store_arg_text(call, 1);
+	struct pep440 va, vb;
+	if (a && b && parse_pep440(str_of(a), &va) == 0 && parse_pep440(str_of(b), &vb) == 0)
+		store_result_int(call, parse_pep440_compare(&va, &vb));
+}
+
+/* pep440_match(version, specifier), as `pip check` judges what is installed: pre-releases count. */
+static void sql_pep440_match(struct store_call *call)
+{
+	const char *version = store_arg_text(call, 0), *specifier = store_arg_text(call, 1);
+	struct pep440 v;
+	bool match;
+	if (version && specifier && parse_pep440(str_of(version), &v) == 0 && parse_pep440_match(str_of(specifier), &v, PEP440_ALLOWED, &match) == 0)
+		store_result_int(call, match);
+}
+
+/* pep508_match(requirement, name, version): is this distribution what the requirement asks for? */
+static void sql_pep508_match(struct store_call *call)
+{
+	const char *text = store_arg_text(call, 0), *name = store_arg_text(call, 1), *version = store_arg_text(call, 2);
+	struct pep508 r;
+	struct pep440 v;
+	bool match;
+	if (!text || !name || !version || parse_pep508(str_of(text), &r) < 0 || parse_pep440(str_of(version), &v) < 0)
+		return;
+	if (!parse_pep503_equal(r.name, str_of(name)))
+		store_result_int(call, 0);
+	else if (parse_pep440_match(r.specifier, &v, PEP440_ALLOWED, &match) == 0)
+		store_result_int(call, match);
+}
+
+static struct str fact(const struct facts *f, enum facts_column c)
+{
+	const struct facts_row *row = f ? f->first[facts_columns[c].table] : NULL;
+	const char *text = row ? facts_get_text(row, c) : NULL;
+	return text ? str_of(text) : str_n("", 0);
+}
+
+/* marker(text) for the interpreter examined; NULL when its version is not known. */
+static void sql_marker(struct store_call *call)
+{
+	const char *text = store_arg_text(call, 0);
+	const struct facts *f = store_call_facts(call);
+	struct str version = fact(f, python__version), platform = fact(f, system__platform);
+	bool windows = str_is(platform, "windows"), mac = str_is(platform, "macos"), value;
+	if (!text || !version.len)
+		return;
+	size_t dot = str_find_char(version, '.', 0), second = dot == SIZE_MAX ? SIZE_MAX : str_find_char(version, '.', dot + 1);
+	struct pep508_environment env = {
+		.python_version = str_slice(version, 0, second),
+		.python_full_version = version,
+		.implementation_version = version,
+		.os_name = windows ? STR("nt") : STR("posix"),
+		.sys_platform = windows ? STR("win32") : mac ? STR("darwin") : STR("linux"),
+		.platform_system = windows ? STR("Windows") : mac ? STR("Darwin") : STR("Linux"),
+		.platform_release = fact(f, system__kernel),
+		.platform_machine = fact(f, system__arch),
+		.platform_python_implementation = STR("CPython"),
+		.implementation_name = STR("cpython"),
+	};
+	if (parse_pep508_marker(str_of(text), &env, &value) == 0)
+		store_result_int(call, value);
+}
+
 void functions_register(struct store *s)
 {
+	store_add_function(s, "pep440_cmp", 2, sql_pep440_cmp);
+	store_add_function(s, "pep440_match", 2, sql_pep440_match);
+	store_add_function(s, "pep508_match", 3, sql_pep508_match);
+	store_add_function(s, "marker", 1, sql_marker);
 	store_add_function(s, "shell_word", 1, sql_shell_word);
 	store_add_function(s, "version_cmp", 2, sql_version_cmp);
 	store_add_function(s, "arch_runs", 2, sql_arch_runs);

@@ -1,4 +1,4 @@
-/* The SQL functions that rules use beside SQLite's own: version_cmp, pep440_cmp, pep440_match, pep508_match, arch_runs, driver_runs, edit_distance. NULL in, NULL out. */
+/* The SQL functions that rules use beside SQLite's own: version_cmp, pep440_cmp, pep440_match, pep508_match, marker, arch_runs, driver_runs, edit_distance. NULL in, NULL out. */
 #ifndef JUDGE_FUNCTIONS_H
 #define JUDGE_FUNCTIONS_H
 
