@@ -4,6 +4,8 @@
 
 /* In this order: later ones may use the facts of earlier ones. */
 const struct collector collectors[] = {
+	{"python", collect_python},
+	{"torch_start", collect_torch_start},
 	{"system", collect_system},
 	{"kernel_module", collect_kernel_module},
 	{"pci", collect_pci},
@@ -11,19 +13,18 @@ const struct collector collectors[] = {
 	{"gpu", collect_gpu},
 	{"accelerator", collect_accelerator},
 	{"probe_start", collect_probe_start},
-	{"python", collect_python},
-	{"torch", collect_torch},
+	{"container", collect_container},
+	{"mount", collect_mount},
+	{"limit", collect_limit},
+	{"network", collect_network},
+	{"rdma", collect_rdma},
 	{"toolkit", collect_toolkit},
+	{"torch", collect_torch},
 	{"probe", collect_probe},
 	{"gpu_pair", collect_gpu_pair},
 	{"device_node", collect_device_node},
 	{"purpose", collect_purpose},
-	{"container", collect_container},
-	{"mount", collect_mount},
-	{"limit", collect_limit},
 	{"variable", collect_variable},
-	{"network", collect_network},
-	{"rdma", collect_rdma},
 };
 const size_t collector_count = sizeof collectors / sizeof collectors[0];
 

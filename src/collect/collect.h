@@ -16,6 +16,7 @@ struct collect {
 	const char *python;  /* --python: interpreter, venv or conda prefix; NULL: find it */
 	const char *backend; /* --for; NULL: by the devices found */
 	bool deep;           /* hash files too */
+	struct ldso_ahead *ahead; /* a thread that reads PyTorch's libraries while other subjects are looked at; or NULL */
 };
 
 struct collector {
@@ -42,7 +43,8 @@ void collect_probe(struct collect *c); /* waits for what the probes say: late */
 void collect_device_node(struct collect *c);
 void collect_purpose(struct collect *c);
 void collect_python(struct collect *c);
-void collect_torch(struct collect *c);   /* after python */
+void collect_torch_start(struct collect *c); /* after python: begins to read the libraries */
+void collect_torch(struct collect *c);       /* after torch_start, late */
 void collect_toolkit(struct collect *c); /* after python */
 void collect_container(struct collect *c);
 void collect_mount(struct collect *c); /* after python: its prefix */

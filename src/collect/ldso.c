@@ -1,6 +1,8 @@
 #include "collect/ldso.h"
 
 #include <fnmatch.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/version.h"
 #include "parse/ldcache.h"
@@ -82,6 +84,7 @@ struct ldso {
 	size_t want_count, want_cap;
 	struct ldso_unmet *unmet;
 	size_t unmet_count, unmet_cap;
+	const atomic_bool *stop; /* reading ahead: from the end, until somebody says stop; NULL: as the loader does */
 	bool secure; /* a set-user-ID program: the environment does not count */
 };
 
@@ -699,10 +702,24 @@ static int want(struct ldso *l, const char *name, int from)
 	return to;
 }
 
+#define BACKWARDS_MAX 256
+
+static void close_backwards(struct ldso *l, size_t i, int depth)
+{
+	for (size_t n = l->objects[i].elf.needed_count; n-- > 0 && !l->objects[i].problem && !atomic_load(l->stop);) {
+		size_t before = l->count;
+		int to = want(l, l->objects[i].elf.needed[n], (int)i);
+		if (to >= 0 && (size_t)to >= before && depth < BACKWARDS_MAX)
+			close_backwards(l, (size_t)to, depth + 1);
+	}
+}
+
 /* Breadth first: objects are appended, and each is visited once, in order. */
 static void close_over(struct ldso *l, size_t first)
 {
-	for (size_t i = first; i < l->count; i++) {
+	if (l->stop && first < l->count)
+		close_backwards(l, l->count - 1, 0);
+	for (size_t i = first; i < l->count && !l->stop; i++) {
 		if (l->objects[i].problem)
 			continue;
 		for (size_t n = 0; n < l->objects[i].elf.needed_count; n++)
@@ -909,4 +926,53 @@ void collect_ldso_check(struct ldso *l)
 struct ldso_result collect_ldso_result(const struct ldso *l)
 {
 	return (struct ldso_result){l->objects, l->count, l->wants, l->want_count, l->unmet, l->unmet_count, l->w->uncertain, l->w->musl};
+}
+
+/* -- reading ahead ------------------------------------------------------------------------------------------------------------------ */
+
+struct ldso_ahead {
+	struct arena *arena;
+	struct host *host;
+	const char *library;
+	pthread_t thread;
+	atomic_bool stop;
+};
+
+static void *read_ahead(void *arg)
+{
+	struct ldso_ahead *a = arg;
+	struct host_uname u;
+	struct ldso *l = collect_ldso_new(a->arena, a->host);
+	l->stop = &a->stop;
+	if (host_uname(a->host, &u) == 0) {
+		collect_ldso_bare(l, u.machine);
+		collect_ldso_open(l, a->library, 0);
+	}
+	return NULL;
+}
+
+struct ldso_ahead *collect_ldso_ahead(struct host *h, const char *library)
+{
+	int64_t processors = 0;
+	if (!host_is_this_machine(h) || host_cpus_allowed(h, &processors) < 0 || processors < 2)
+		return NULL;
+	struct arena *arena = arena_new(0);
+	struct ldso_ahead *a = arena_alloc(arena, sizeof *a);
+	*a = (struct ldso_ahead){.arena = arena, .host = host_twin(h, arena), .library = arena_strdup(arena, library)};
+	if (a->host && pthread_create(&a->thread, NULL, read_ahead, a) == 0)
+		return a;
+	if (a->host)
+		host_close(a->host);
+	arena_free(arena);
+	return NULL;
+}
+
+void collect_ldso_ahead_end(struct ldso_ahead *a)
+{
+	if (!a)
+		return;
+	atomic_store(&a->stop, true);
+	pthread_join(a->thread, NULL);
+	host_close(a->host);
+	arena_free(a->arena);
 }

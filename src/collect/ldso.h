@@ -72,6 +72,12 @@ int collect_ldso_open(struct ldso *l, const char *name, int loader);
 /* Versions and symbols of interest that would be missing. */
 void collect_ldso_check(struct ldso *l);
 
+/* Reads ahead, in another thread, what opening that library would take, from the end of the lists: whoever does it from the beginning then meets what is read. Nothing
+ * depends on it. NULL when there is no second processor or no live machine. collect_ldso_ahead_end ends it, however far it came. */
+struct ldso_ahead;
+struct ldso_ahead *collect_ldso_ahead(struct host *h, const char *library);
+void collect_ldso_ahead_end(struct ldso_ahead *a); /* NULL is fine */
+
 struct ldso_result collect_ldso_result(const struct ldso *l);
 
 /* The object loaded under that name or SONAME, or -1. */

@@ -481,6 +481,15 @@ static void fill_torch(struct collect *c, struct torch_place *t, struct str text
 	fill_arch_list(c, t);
 }
 
+void collect_torch_start(struct collect *c)
+{
+	struct str text;
+	int rc;
+	const char *dir = c->facts->first[TABLE_python] ? find_torch(c, &text, &rc) : NULL;
+	if (dir)
+		c->ahead = collect_ldso_ahead(c->host, arena_printf(c->arena, "%s/lib/libtorch_python.so", dir));
+}
+
 void collect_torch(struct collect *c)
 {
 	static const enum facts_table ours[] = {TABLE_torch, TABLE_gpu_code, TABLE_library, TABLE_missing_symbol, TABLE_nccl, TABLE_nccl_plugin, TABLE_nccl_conf};
@@ -508,6 +517,8 @@ void collect_torch(struct collect *c)
 	struct owner_index *owners = collect_owner_index(c, &t);
 	struct ldso *l = t.python ? collect_torch_load(c, &t, owners, ext.path, ext.count) : NULL;
 	collect_library(c, &t, l, owners);
+	collect_ldso_ahead_end(c->ahead);
+	c->ahead = NULL;
 	collect_extension(c, &t, l, ext.path, foreign_extensions(&ext));
 	collect_nccl(c, &t, l, owners);
 }

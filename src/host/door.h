@@ -48,7 +48,6 @@ struct mount_guard {
 };
 
 #define SEEN_BUCKETS 1024
-#define DIGEST_BUCKETS 256
 
 struct seen { /* host.c */
 	struct seen *next;
@@ -75,7 +74,8 @@ struct host {
 	struct memory memory;
 
 	struct seen *seen[SEEN_BUCKETS]; /* live: what stat said; many places ask about the same paths */
-	struct digest_of_file *digests[DIGEST_BUCKETS]; /* live: one file under several names is read once */
+	struct digests *digests;         /* live: one file under several names is read once; shared by twins */
+	bool is_twin;
 
 	struct mount_guard *guards;
 	size_t guard_count;
@@ -103,6 +103,7 @@ struct answer *memory_find(const struct memory *m, enum answer_kind kind, const 
 struct answer *memory_put(struct host *h, enum answer_kind kind, const char *subject); /* replaces */
 
 /* -- live.c: this machine, below h->root -- */
+void digests_free(struct host *h);
 const struct seen *seen_find(const struct host *h, const char *path, bool follow);
 int live_read(struct host *h, const char *path, size_t max, bool cut, struct str *ret);
 int live_list(struct host *h, const char *path, struct str *ret_names);

@@ -1,6 +1,7 @@
 #include "host/host.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,8 +18,17 @@ struct digest_of_file { /* live: what was made of a file */
 	struct digest_of_file *next;
 	const char *kind;
 	uint64_t device, inode;
+	bool done; /* until then somebody is at it */
 	int error;
-	struct str text;
+	struct buf text;
+};
+
+#define DIGEST_BUCKETS 256
+
+struct digests {
+	pthread_mutex_t lock;
+	pthread_cond_t done;
+	struct digest_of_file *bucket[DIGEST_BUCKETS];
 };
 
 double host_clock_ms(void)
@@ -101,6 +111,39 @@ static struct host *fresh(struct arena *a)
 	return h;
 }
 
+static struct digests *digests_new(void)
+{
+	struct digests *t = calloc(1, sizeof *t);
+	if (t) {
+		pthread_mutex_init(&t->lock, NULL);
+		pthread_cond_init(&t->done, NULL);
+	}
+	return t;
+}
+
+static void digests_forget(struct digests *t)
+{
+	for (size_t i = 0; i < DIGEST_BUCKETS; i++) {
+		for (struct digest_of_file *d = t->bucket[i], *next; d; d = next) {
+			next = d->next;
+			buf_free(&d->text);
+			free(d);
+		}
+		t->bucket[i] = NULL;
+	}
+}
+
+void digests_free(struct host *h)
+{
+	if (h->digests && !h->is_twin) {
+		digests_forget(h->digests);
+		pthread_mutex_destroy(&h->digests->lock);
+		pthread_cond_destroy(&h->digests->done);
+		free(h->digests);
+	}
+	h->digests = NULL;
+}
+
 int host_open_live(struct arena *a, const char *root, struct host **ret)
 {
 	struct host *h = fresh(a);
@@ -119,8 +162,20 @@ int host_open_live(struct arena *a, const char *root, struct host **ret)
 		free(real);
 	}
 	live_process(h);
+	h->digests = digests_new();
 	*ret = h;
-	return 0;
+	return h->digests ? 0 : -ENOMEM;
+}
+
+struct host *host_twin(struct host *h, struct arena *a)
+{
+	struct host *twin;
+	if (!host_is_this_machine(h) || host_open_live(a, NULL, &twin) < 0)
+		return NULL;
+	digests_free(twin);
+	twin->digests = h->digests;
+	twin->is_twin = true;
+	return twin;
 }
 
 int host_open_replay(struct arena *a, const char *path, struct host **ret, const char **ret_why)
@@ -142,7 +197,7 @@ void host_record(struct host *h)
 	h->recording = true;
 	h->memory = (struct memory){0};
 	memset(h->seen, 0, sizeof h->seen);
-	memset(h->digests, 0, sizeof h->digests);
+	digests_forget(h->digests);
 }
 
 bool host_is_live(const struct host *h)
@@ -441,36 +496,53 @@ ssize_t host_file_read(struct host_file *file, void *p, size_t n)
 	return got < 0 ? -errno : got;
 }
 
+/* The entry of a file: a new one is the caller's to fill, one that another thread fills is waited for. */
+static struct digest_of_file *digest_claim(struct digests *t, const char *kind, uint64_t device, uint64_t inode, bool *ret_mine)
+{
+	struct digest_of_file *d;
+	pthread_mutex_lock(&t->lock);
+	for (d = t->bucket[inode % DIGEST_BUCKETS]; d; d = d->next)
+		if (d->inode == inode && d->device == device && strcmp(d->kind, kind) == 0)
+			break;
+	*ret_mine = !d;
+	if (d) {
+		while (!d->done)
+			pthread_cond_wait(&t->done, &t->lock);
+	} else if ((d = calloc(1, sizeof *d))) {
+		*d = (struct digest_of_file){.next = t->bucket[inode % DIGEST_BUCKETS], .kind = kind, .device = device, .inode = inode, .text = BUF_MAX((size_t)8 << 20)};
+		t->bucket[inode % DIGEST_BUCKETS] = d;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return d;
+}
+
+static void digest_finish(struct digests *t, struct digest_of_file *d, int error)
+{
+	pthread_mutex_lock(&t->lock);
+	d->error = error;
+	d->done = true;
+	pthread_cond_broadcast(&t->done);
+	pthread_mutex_unlock(&t->lock);
+}
+
 static int digest_live(struct host *h, const char *kind, const char *path, host_digest_fn *make, void *arg, struct str *ret_text)
 {
 	const struct seen *seen = seen_find(h, path, true);
 	struct host_file *f = NULL;
-	struct digest_of_file *d;
-	if (!seen || seen->error) {
-		int rc = host_file_open(h, path, &f);
-		if (rc < 0)
-			return rc;
-	}
-	uint64_t device = f ? f->device : seen->st.device, inode = f ? f->inode : seen->st.inode;
-	for (d = h->digests[inode % DIGEST_BUCKETS]; d; d = d->next)
-		if (d->inode == inode && d->device == device && strcmp(d->kind, kind) == 0)
-			break;
-	if (!d) {
-		int rc = f ? 0 : host_file_open(h, path, &f);
-		if (rc < 0)
-			return rc;
-		struct buf text = BUF_MAX((size_t)8 << 20);
-		d = arena_alloc(h->arena, sizeof *d);
-		*d = (struct digest_of_file){.kind = kind, .device = f->device, .inode = f->inode, .error = make(f, &text, arg)};
-		d->next = h->digests[f->inode % DIGEST_BUCKETS];
-		h->digests[f->inode % DIGEST_BUCKETS] = d;
-		if (d->error == 0)
-			d->text = str_of(arena_strndup(h->arena, buf_view(&text).ptr, text.len));
-		buf_free(&text);
+	int rc = seen && !seen->error ? 0 : host_file_open(h, path, &f);
+	if (rc < 0)
+		return rc;
+	bool mine;
+	struct digest_of_file *d = digest_claim(h->digests, kind, f ? f->device : seen->st.device, f ? f->inode : seen->st.inode, &mine);
+	if (d && mine) {
+		rc = f ? 0 : host_file_open(h, path, &f);
+		digest_finish(h->digests, d, rc < 0 ? rc : make(f, &d->text, arg));
 	}
 	host_file_close(f);
-	*ret_text = d->text;
-	return d->error;
+	if (!d || d->error)
+		return d ? d->error : -ENOMEM;
+	*ret_text = str_of(arena_strndup(h->arena, buf_view(&d->text).ptr, d->text.len));
+	return 0;
 }
 
 int host_digest(struct host *h, const char *kind, const char *path, host_digest_fn *make, void *arg, struct str *ret_text)

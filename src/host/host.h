@@ -58,6 +58,9 @@ int host_open_live(struct arena *a, const char *root, struct host **ret); /* roo
 int host_open_replay(struct arena *a, const char *path, struct host **ret, const char **ret_why); /* directory or .tar.zst */
 /* Before anything is opened: where a standard file is closed, its number is taken, so that no file of ours becomes standard output. */
 void host_hold_standard_files(void);
+/* A second live door on the same machine, for another thread: what one of them makes of a large file (host_digest), both have. NULL when h is none. `a` belongs to the
+ * thread; close it before h. */
+struct host *host_twin(struct host *h, struct arena *a);
 void host_record(struct host *h);       /* from now on, keep questions and answers */
 void host_close(struct host *h);        /* stops children; memory belongs to the arena */
 bool host_is_live(const struct host *h);

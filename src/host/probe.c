@@ -182,4 +182,5 @@ void host_close(struct host *h)
 		}
 	}
 	h->child_count = 0;
+	digests_free(h);
 }
