@@ -47,6 +47,9 @@ struct host *cli_door(struct cli *c, int *ret_status)
 		rc = host_open_live(c->arena, c->options.root, &door);
 	if (rc < 0) {
 		const char *what = c->options.from ? c->options.from : c->options.root;
+		size_t n = strlen(what);
+		if (why && strncmp(why, what, n) == 0 && why[n] == ':')
+			why += n + 2;
 		*ret_status = cli_fail(c, EXIT_NO_INPUT, "%s: %s", what, why ? why : strerror(-rc));
 		return NULL;
 	}

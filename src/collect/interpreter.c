@@ -77,15 +77,21 @@ static struct str search_dirs(struct collect *c)
 	return str_of(path ? path : host_has_env(c->host) ? "/bin:/usr/bin" : "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
 }
 
+#define LONG_PATH_BYTES 4096
+
 const char *collect_which(struct collect *c, const char *name, const char *skip)
 {
 	struct str rest = search_dirs(c), dir;
+	/* A PATH of thousands of folders, most of which are not there: each is asked for once, not once for each program. */
+	bool is_long = rest.len > LONG_PATH_BYTES;
 	while (str_next_field(&rest, ':', &dir)) {
 		if (dir.len && dir.ptr[0] != '/' && !host_cwd(c->host))
 			continue;
 		if (skip && str_has(dir, skip))
 			continue;
 		const char *base = absolute(c, dir.len ? str_dup(c->arena, dir) : ".");
+		if (base && is_long && !host_is_dir(c->host, base))
+			continue;
 		const char *path = base ? join(c, base, name) : NULL;
 		if (path && is_program(c, path))
 			return path;

@@ -13,7 +13,7 @@ struct store {
 	int loaded[TABLE_COUNT]; /* rows of the table that are in already */
 	const struct facts_table_gap *gaps_loaded;
 	bool read_only, tracing;
-	double limit_ms, deadline_ms;
+	double limit_ms, deadline_ms, until_ms; /* until_ms: for all queries together */
 	struct store_read reads[READS_MAX];
 	size_t read_count;
 	sqlite3_stmt *insert[TABLE_COUNT], *insert_gap;
@@ -138,7 +138,8 @@ static int on_read(void *arg, int action, const char *a, const char *b, const ch
 static int on_progress(void *arg)
 {
 	const struct store *s = arg;
-	return s->deadline_ms > 0 && clock_ms() > s->deadline_ms;
+	double now = s->deadline_ms > 0 || s->until_ms > 0 ? clock_ms() : 0;
+	return (s->deadline_ms > 0 && now > s->deadline_ms) || (s->until_ms > 0 && now > s->until_ms);
 }
 
 static int load_copy(struct store *s, const char *name, const unsigned char *image, size_t size)
@@ -465,6 +466,11 @@ static void drop_fact_tables(struct store *s)
 	for (int t = 0; t < TABLE_COUNT; t++)
 		store_exec(s, arena_printf(s->arena, "DROP TABLE \"%s\"", facts_table((enum facts_table)t).name), NULL);
 	store_exec(s, "DROP TABLE gap", NULL);
+}
+
+void store_limit_time(struct store *s, double ms)
+{
+	s->until_ms = ms > 0 ? clock_ms() + ms : 0;
 }
 
 int store_serialize(struct store *s, const void **ret, size_t *ret_size)

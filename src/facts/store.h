@@ -54,6 +54,9 @@ size_t store_trace_end(struct store *s, const struct store_read **ret);
 /* Only SELECT from now on, and a limit of time for each query: for `davy query`. */
 void store_read_only(struct store *s, double limit_ms);
 
+/* All queries together may take this long from now on; 0: no limit. What comes too late ends with -ETIMEDOUT. */
+void store_limit_time(struct store *s, double ms);
+
 /* The image: what the compiler writes. Lives until store_close. */
 int store_serialize(struct store *s, const void **ret, size_t *ret_size);
 

@@ -73,12 +73,14 @@ struct host {
 	const char *source;
 	struct memory memory;
 
+	size_t seen_count;
 	struct seen *seen[SEEN_BUCKETS]; /* live: what stat said; many places ask about the same paths */
 	struct digests *digests;         /* live: one file under several names is read once; shared by twins */
 	bool is_twin;
 
 	struct mount_guard *guards;
 	size_t guard_count;
+	size_t contents_bytes; /* of all files read, which stay in memory */
 	bool guards_read;
 
 	struct probe_child children[8];

@@ -336,6 +336,8 @@ const struct seen *seen_find(const struct host *h, const char *path, bool follow
 
 static void see(struct host *h, const char *path, bool follow, int error, const struct host_stat *st)
 {
+	if (h->seen_count++ > SEEN_BUCKETS * 16) /* chains would get long: then the kernel is asked again */
+		return;
 	size_t n = strlen(path) + 1;
 	struct seen *s = arena_raw(h->arena, sizeof *s + n);
 	size_t hash = hash_of(ANSWER_STAT, path);

@@ -70,6 +70,7 @@ const char *host_name_of_source(const struct host *h); /* "this machine", the ro
 /* -- files -------------------------------------------------------------------------------------------------------------- */
 
 #define HOST_READ_MAX ((size_t)1 << 20)
+#define HOST_CONTENTS_MAX ((size_t)256 << 20) /* of all files together: what would pass it is -EFBIG */
 
 /* A whole regular file. Files of /proc and /sys of unknown size too. max 0: HOST_READ_MAX. Longer: -EFBIG and nothing. */
 int host_read(struct host *h, const char *path, size_t max, struct str *ret);

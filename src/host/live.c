@@ -232,6 +232,15 @@ int live_open(struct host *h, const char *path, int *ret_fd, struct stat *ret_st
 	return 0;
 }
 
+/* What is read stays in memory until the end: thousands of files, each within its bound, must not fill it. */
+static bool take_bytes(struct host *h, size_t n)
+{
+	if (n > HOST_CONTENTS_MAX - h->contents_bytes)
+		return false;
+	h->contents_bytes += n;
+	return true;
+}
+
 int live_read(struct host *h, const char *path, size_t max, bool cut, struct str *ret)
 {
 	struct stat st;
@@ -249,6 +258,10 @@ int live_read(struct host *h, const char *path, size_t max, bool cut, struct str
 	/* An attribute of /sys comes in one piece; of an ordinary file the size is known. Others are read until nothing comes. */
 	bool one_piece = strncmp(path, "/sys/", 5) == 0 && strncmp(path, "/sys/fs/", 8) != 0;
 	size_t whole = st.st_size > 0 && strncmp(path, "/proc/", 6) != 0 ? (size_t)st.st_size : SIZE_MAX;
+	if (!take_bytes(h, cap)) {
+		close(fd);
+		return -EFBIG;
+	}
 	char *data = arena_raw(h->arena, cap + 1);
 	for (;;) {
 		ssize_t n = read(fd, data + len, cap - len);
@@ -263,6 +276,10 @@ int live_read(struct host *h, const char *path, size_t max, bool cut, struct str
 			break;
 		if (len == cap) {
 			size_t more = cap * 4 > max + 1 ? max + 1 : cap * 4;
+			if (!take_bytes(h, more)) {
+				rc = -EFBIG;
+				break;
+			}
 			char *fresh = arena_alloc(h->arena, more + 1);
 			memcpy(fresh, data, len);
 			data = fresh;
@@ -320,7 +337,7 @@ int live_list(struct host *h, const char *path, struct str *ret_names)
 		at += n;
 	}
 	*ret_names = str_n(text, at);
-	return 0;
+	return take_bytes(h, 2 * at + count * sizeof *names) ? 0 : -EFBIG;
 }
 
 int live_readlink(struct host *h, const char *path, struct str *ret)

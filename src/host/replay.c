@@ -19,7 +19,8 @@ struct loading {
 	const char *dir; /* of the snapshot */
 	const char **ret_why;
 	int bases;
-	size_t files;
+	size_t files, bytes;
+	bool has_index;
 };
 
 static int fail(struct loading *l, int error, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -210,6 +211,7 @@ static int index_line(struct loading *l, struct str line)
 		base.dir = arena_printf(h->arena, "%s/%.*s", l->dir, (int)value.len, value.ptr);
 		int rc = load_dir(&base, base.dir);
 		l->files = base.files;
+		l->bytes = base.bytes;
 		return rc;
 	} else if (str_is(key, "time")) {
 		h->now = (int64_t)number(&value, 0);
@@ -381,8 +383,9 @@ static void member(struct loading *l, const char *name, struct str data)
 
 /* -- directories -------------------------------------------------------------------------------------------------------- */
 
-static int slurp(struct arena *a, const char *path, struct str *ret)
+static int slurp(struct loading *l, const char *path, struct str *ret)
 {
+	struct arena *a = l->h->arena;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	if (fd < 0)
@@ -390,6 +393,10 @@ static int slurp(struct arena *a, const char *path, struct str *ret)
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > SNAPSHOT_FILE_MAX) {
 		close(fd);
 		return -EINVAL;
+	}
+	if ((l->bytes += (size_t)st.st_size) > ARCHIVE_MAX_BYTES) {
+		close(fd);
+		return -EFBIG;
 	}
 	char *data = arena_alloc(a, (size_t)st.st_size + 1);
 	size_t len = 0;
@@ -424,8 +431,12 @@ static int load_tree(struct loading *l, const char *top, const char *below, int 
 			continue;
 		if (S_ISDIR(st.st_mode)) {
 			rc = load_tree(l, top, name, depth + 1);
-		} else if (S_ISREG(st.st_mode) && slurp(l->h->arena, full, &data) == 0) {
-			member(l, name, data);
+		} else if (S_ISREG(st.st_mode) && (rc = slurp(l, full, &data)) != -EFBIG) {
+			if (rc == 0)
+				member(l, name, data);
+			rc = 0;
+		} else if (rc == -EFBIG) {
+			fail(l, rc, "%s: the files are larger than 512 MiB together", top);
 		} else if (S_ISLNK(st.st_mode) && strncmp(name, "files/", 6) == 0) {
 			char target[PATH_MAX];
 			ssize_t n = readlink(full, target, sizeof target);
@@ -442,7 +453,7 @@ static int load_dir(struct loading *l, const char *dir)
 {
 	struct arena *a = l->h->arena;
 	struct str text, line, rest;
-	int rc = slurp(a, arena_printf(a, "%s/%s", dir, SNAPSHOT_INDEX), &text);
+	int rc = slurp(l, arena_printf(a, "%s/%s", dir, SNAPSHOT_INDEX), &text);
 	if (rc < 0)
 		return fail(l, rc == -ENOENT ? -EBADMSG : rc, "%s: no %s in it: not a Davy snapshot", dir, SNAPSHOT_INDEX);
 	struct loading here = *l;
@@ -468,6 +479,7 @@ static int load_dir(struct loading *l, const char *dir)
 	/* A line "probe" forgets what the base's probe printed; what this one's printed comes after it. */
 	rc = load_tree(&here, dir, "probes", 0);
 	l->files = here.files;
+	l->bytes = here.bytes;
 	return rc < 0 ? rc : 0;
 }
 
@@ -476,8 +488,10 @@ static int load_member(void *arg, const char *name, struct str data)
 	struct loading *l = arg;
 	while (name[0] == '.' && name[1] == '/')
 		name += 2;
-	if (strcmp(name, SNAPSHOT_INDEX) == 0)
+	if (strcmp(name, SNAPSHOT_INDEX) == 0) {
+		l->has_index = true;
 		return load_index(l, data);
+	}
 	member(l, name, data);
 	return 0;
 }
@@ -557,14 +571,14 @@ int replay_load(struct host *h, const char *path, const char **ret_why)
 	struct stat st;
 	struct loading l = {.h = h, .ret_why = ret_why};
 	if (stat(path, &st) < 0)
-		return fail(&l, -errno, "%s: %s", path, strerror(errno));
+		return fail(&l, -errno, "%s", strerror(errno));
 	int rc;
 	if (S_ISDIR(st.st_mode)) {
 		rc = load_dir(&l, path);
 	} else {
 		rc = archive_read(h->arena, path, load_member, &l, ret_why);
-		if (rc == 0 && !h->memory.count && !h->has_uname)
-			rc = fail(&l, -EBADMSG, "%s: no Davy snapshot", path);
+		if (rc == 0 && !l.has_index)
+			rc = fail(&l, -EBADMSG, "no %s in it: not a Davy snapshot", SNAPSHOT_INDEX);
 	}
 	if (rc < 0)
 		return rc;

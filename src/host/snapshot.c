@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +28,8 @@ struct writer {
 	struct host *h;
 	struct redactor *redactor; /* NULL: nothing is replaced */
 	const char *dir;           /* folder, or NULL: tar */
+	const char **made;         /* files and folders in the order of making: taken away when writing fails */
+	size_t made_count, made_cap;
 	struct buf tar;
 	int error;
 	const char **ret_why;
@@ -45,12 +48,29 @@ static void write_error(struct writer *w, const char *path)
 	}
 }
 
-static void make_parents(char *path, size_t from)
+static void note_made(struct writer *w, const char *path)
+{
+	if (!w->made || w->made_count == w->made_cap)
+		w->made = arena_grow(w->h->arena, w->made, w->made_count, &w->made_cap, sizeof *w->made);
+	w->made[w->made_count++] = arena_strdup(w->h->arena, path);
+}
+
+static void take_away(struct writer *w)
+{
+	while (w->made_count) {
+		const char *path = w->made[--w->made_count];
+		if (unlink(path) < 0)
+			rmdir(path);
+	}
+}
+
+static void make_parents(struct writer *w, char *path, size_t from)
 {
 	for (char *p = path + from; *p; p++) {
 		if (*p == '/') {
 			*p = '\0';
-			mkdir(path, 0700);
+			if (mkdir(path, 0700) == 0)
+				note_made(w, path);
 			*p = '/';
 		}
 	}
@@ -63,12 +83,13 @@ static void put(struct writer *w, const char *name, struct str data)
 		return;
 	}
 	char *path = arena_printf(w->h->arena, "%s/%s", w->dir, name);
-	make_parents(path, strlen(w->dir) + 1);
+	make_parents(w, path, strlen(w->dir) + 1);
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		write_error(w, path);
 		return;
 	}
+	note_made(w, path);
 	for (size_t at = 0; at < data.len;) {
 		ssize_t n = write(fd, data.ptr + at, data.len - at);
 		if (n < 0 && errno == EINTR)
@@ -247,27 +268,46 @@ static void index_answer(struct writer *w, struct buf *b, const struct answer *a
 	buf_char(b, '\n');
 }
 
+/* A folder is written beside its place and moved there: nothing half-written. */
+static int begin_folder(struct writer *w, const char *path)
+{
+	struct stat st;
+	size_t n = strlen(path);
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	w->dir = arena_printf(w->h->arena, "%.*s.partial-%ld", (int)n, path, (long)getpid());
+	if (lstat(path, &st) == 0)
+		errno = EEXIST;
+	else if (mkdir(w->dir, 0700) == 0) {
+		note_made(w, w->dir);
+		return 0;
+	}
+	*w->ret_why = strerror(errno);
+	return -errno;
+}
+
 int host_snapshot_write(struct host *h, const char *path, bool redact, const char **ret_why)
 {
 	struct writer w = {.h = h, .tar = BUF_MAX(ARCHIVE_MAX_BYTES), .ret_why = ret_why};
 	struct buf index = BUF_MAX((size_t)64 << 20);
 	size_t n = strlen(path);
+	int rc;
 	bool tar = (n > 8 && strcmp(path + n - 8, ".tar.zst") == 0) || (n > 4 && strcmp(path + n - 4, ".tar") == 0);
 	if (redact)
 		w.redactor = redactor_new(h);
-	if (!tar) {
-		if (mkdir(path, 0700) < 0) {
-			*ret_why = strerror(errno);
-			return -errno;
-		}
-		w.dir = path;
-	}
+	signal(SIGXFSZ, SIG_IGN); /* a limit of file size is an error of write, as a full disk is */
+	if (!tar && (rc = begin_folder(&w, path)) < 0)
+		return rc;
 	index_head(&w, &index);
 	for (size_t i = 0; i < h->memory.count && !w.error; i++)
 		index_answer(&w, &index, h->memory.all[i]);
 	put(&w, SNAPSHOT_INDEX, buf_view(&index));
 	if (tar && !w.error)
 		w.error = archive_write(h->arena, &w.tar, path, ret_why);
+	if (!tar && !w.error && rename(w.dir, path) < 0)
+		write_error(&w, path);
+	if (w.error)
+		take_away(&w);
 	buf_free(&w.tar);
 	buf_free(&index);
 	return w.error;

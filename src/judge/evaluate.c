@@ -330,7 +330,7 @@ static void run_rule(struct judge *j, struct candidates *c, const struct rule *r
 {
 	enum facts_table t = table_by_name(r->table);
 	struct store_query *q;
-	int rows = 0;
+	int rows = 0, rc = 0;
 	if (t == TABLE_COUNT || !j->facts->count[t]) {
 		if (r->essential && t != TABLE_COUNT && !j->facts->read[t])
 			seen[r->stage].unknown_essential = true;
@@ -342,7 +342,7 @@ static void run_rule(struct judge *j, struct candidates *c, const struct rule *r
 		return;
 	bool info = strcmp(r->level, "info") == 0, said_unknown = false;
 	bool fails = strcmp(r->level, "fail") == 0 && j->mode == JUDGE_CHECK;
-	while (rows++ < ROWS_MAX && store_step(q) > 0) {
+	while (rows++ < ROWS_MAX && (rc = store_step(q)) > 0) {
 		bool given = !store_is_null(q, 2) && store_int(q, 2);
 		if (!given) {
 			if (store_is_null(q, 2) && (r->essential || (fails && was_refused(j, r, row_by_id(j->facts, t, store_int(q, 0))))))
@@ -368,6 +368,9 @@ static void run_rule(struct judge *j, struct candidates *c, const struct rule *r
 		else
 			seen[r->stage].fine = true;
 	}
+	/* Neither too late nor too many is a pass. */
+	if (fails && rc != 0)
+		seen[r->stage].unknown_essential = true;
 	store_finish(q);
 }
 

@@ -1,6 +1,8 @@
 #include "judge/judge.h"
 
 #include "judge/evaluate.h"
+
+#define TIME_MAX_MS 20000 /* for all rules: a hostile environment of tens of thousands of packages */
 #include "judge/gate.h"
 
 static struct facts_row *find_row(const struct facts *f, enum facts_table t, int64_t id)
@@ -69,7 +71,9 @@ void judge_run(struct judge *j, struct judgement *ret)
 	struct candidates c = {.tail = &c.first};
 	struct stage_seen seen[STAGE_COUNT] = {{false, false}};
 	*ret = (struct judgement){.verdict = VERDICT_UNKNOWN};
+	store_limit_time(j->store, TIME_MAX_MS);
 	evaluate_rules(j, &c, seen, &ret->unknown);
+	store_limit_time(j->store, 0);
 	evaluate_events(j, &c);
 	causes_order(j, &c, seen, ret);
 	texts_map(j, ret);
