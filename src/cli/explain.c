@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/follow.h"
 #include "cli/sources.h"
+#include "cli/timeline.h"
 #include "collect/collect.h"
 #include "logs/to_facts.h"
 #include "read/read.h"
@@ -18,6 +20,10 @@ struct explaining {
 	struct cli *c;
 	struct facts *facts;
 	struct logs *logs;
+	struct logs_pattern *patterns;
+	size_t pattern_count;
+	struct store *store;
+	struct judgement judgement;
 	const char *trigger[TRIGGERS_MAX];
 	const struct reader *reader_of[TRIGGERS_MAX];
 	size_t triggers;
@@ -221,25 +227,6 @@ static const char *nccl_line(struct explaining *x)
 	return text;
 }
 
-static void print_events(struct explaining *x, bool by_rank, struct buf *out)
-{
-	for (const struct facts_row *row = x->facts->first[TABLE_event]; row; row = row->next) {
-		const char *class = facts_get_text(row, event__class), *text = facts_get_text(row, event__text), *file = facts_get_text(row, event__file), *host = facts_get_text(row, event__host);
-		int64_t line = 0, rank = -1, count = 1;
-		facts_get_int(row, event__line, &line);
-		facts_get_int(row, event__rank, &rank);
-		facts_get_int(row, event__count, &count);
-		if (by_rank && strcmp(class, "noise") == 0)
-			continue;
-		const char *who = rank >= 0 ? arena_printf(x->c->arena, "rank %lld", (long long)rank) : host ? host : "";
-		buf_fmt(out, "  %-10s %-12s %s:%lld  %.160s", who, class, file, (long long)line, text);
-		if (count > 1)
-			buf_fmt(out, "  (%lldx)", (long long)count);
-		buf_char(out, '\n');
-	}
-	buf_char(out, '\n');
-}
-
 /* -- the command --------------------------------------------------------------------------------------------------------- */
 
 static int nothing_to_read(struct explaining *x)
@@ -255,9 +242,23 @@ static int nothing_to_read(struct explaining *x)
 	}
 	if (!bytes)
 		return cli_fail(c, EXIT_NO_INPUT, "%s", cli_tr(c, "the input is empty", "输入为空"));
-	if (binary)
+	if (binary && !x->logs->event_count && !x->logs->snippets)
 		return cli_fail(c, EXIT_UNKNOWN, "%s", cli_tr(c, "this is no log: the input is binary data", "这不是日志：输入是二进制数据"));
 	return 0;
+}
+
+/* Archives that are broken or cut: used as far as they go, and said so. */
+static void report_problems(struct explaining *x)
+{
+	struct cli *c = x->c;
+	size_t said = 0;
+	for (size_t i = 0; i < x->logs->file_count; i++) {
+		const struct logs_file *f = &x->logs->file[i];
+		if (!f->problem || f->error || said++ >= 5)
+			continue;
+		cli_fail(c, 0, cli_tr(c, "%s: %s; what stands before that was read", "%s：%s；此前的内容已读取"), f->name,
+			!c->chinese ? f->problem : strstr(f->problem, "too early") ? "压缩文件不完整" : strstr(f->problem, "broken") ? "压缩文件在此处损坏" : strstr(f->problem, "absurd") ? "解压后大得离谱，已停止读取" : "解压所需内存超过 Davy 的上限");
+	}
 }
 
 static const char *const *questions(struct explaining *x)
@@ -286,65 +287,115 @@ static void set_purpose(struct explaining *x)
 		facts_int(row, purpose__ranks, (int64_t)x->logs->rank_count, "log");
 }
 
+/* Everything that the sources hold, as events and facts. 0 or an exit status that was said. */
+static int read_all(struct explaining *x)
+{
+	struct cli *c = x->c;
+	const char *why = NULL;
+	x->facts = facts_new(c->arena);
+	x->next = 0;
+	x->logs = logs_new(x->patterns, x->pattern_count, x->trigger, x->triggers, &why);
+	if (!x->logs)
+		return cli_fail(c, EXIT_DEFECT, "%s", why ? why : "patterns");
+	for (size_t i = 0; i < x->sources.count; i++)
+		x->sources.source[i].number = logs_add_file(x->logs, x->sources.source[i].name);
+	scan_all(x);
+	int rc = sources_report(c, &x->sources);
+	report_problems(x);
+	if (!rc)
+		rc = nothing_to_read(x);
+	if (rc)
+		return rc;
+	logs_to_facts(x->logs, x->facts);
+	flight_to_facts(x->sources.flight, x->facts);
+	logs_dispatch(x->logs, x->trigger, on_trigger, x);
+	if (c->options.here)
+		add_here(x);
+	set_purpose(x);
+	return 0;
+}
+
+static int judge_all(struct explaining *x)
+{
+	struct cli *c = x->c;
+	int rc = store_load(x->store, x->facts);
+	if (rc < 0)
+		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
+	struct judge judge = {.arena = c->arena, .store = x->store, .facts = x->facts, .mode = JUDGE_EXPLAIN, .chinese = c->chinese, .only = c->options.only};
+	judge_derive(&judge);
+	judge_run(&judge, &x->judgement);
+	if (x->judgement.verdict == VERDICT_UNKNOWN && !x->judgement.fails)
+		x->judgement.ask = questions(x);
+	return 0;
+}
+
+static int show(struct explaining *x)
+{
+	struct cli *c = x->c;
+	struct report r = cli_report(c, &x->judgement, x->facts);
+	struct json_extra extra = {write_log_members, x};
+	r.extra = &extra;
+	r.event_line = further_line;
+	r.event_line_arg = x;
+	const char *nccl = nccl_line(x);
+	r.headline = nccl && !x->judgement.fails ? arena_printf(c->arena, "%s\n%s", headline(x), nccl) : headline(x);
+	if ((c->options.timeline || c->options.all) && !c->options.json) {
+		struct buf out = BUF_MAX((size_t)64 << 20);
+		if (c->options.all)
+			timeline_all(x->facts, &out);
+		else
+			timeline_in_order(c, x->facts, &out);
+		cli_print(&out, 0);
+		buf_free(&out);
+	}
+	return cli_render(c, &r);
+}
+
+static void forget(struct explaining *x)
+{
+	logs_free(x->logs);
+	store_close(x->store);
+	x->logs = NULL;
+	x->store = NULL;
+}
+
+/* --follow: is the cause clear by now? Everything is read afresh: that is rare, and then what is said is what `explain` says later. */
+static bool is_clear(void *arg, bool at_end, int *ret_status)
+{
+	struct explaining *x = arg;
+	if (!x->store)
+		x->store = cli_knowledge(x->c);
+	*ret_status = x->store ? read_all(x) : EXIT_DEFECT;
+	if (!*ret_status)
+		*ret_status = judge_all(x);
+	bool speak = *ret_status || at_end || (x->judgement.fails && x->judgement.findings->status == STATUS_FAIL && x->judgement.findings->certainty != POSSIBLE);
+	if (speak && !*ret_status)
+		*ret_status = show(x);
+	forget(x);
+	return speak;
+}
+
 int cli_explain(struct cli *c)
 {
 	static const char *const standard_input[] = {"-", NULL};
-	struct explaining x = {.c = c, .facts = facts_new(c->arena)};
-	struct logs_pattern *patterns;
-	const char *why = NULL;
+	struct explaining x = {.c = c};
 	if (!c->arg_count && isatty(STDIN_FILENO))
 		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "name a log, a folder of logs, or - for standard input", "请指定日志文件、日志目录，或用 - 表示标准输入"));
 	int rc = sources_expand(c, c->arg_count ? c->args : (const char **)(uintptr_t)standard_input, c->arg_count ? c->arg_count : 1, &x.sources);
 	if (rc)
 		return rc;
-	struct store *store = cli_knowledge(c);
-	if (!store)
+	x.store = cli_knowledge(c);
+	if (!x.store)
 		return EXIT_DEFECT;
-	size_t n = read_patterns(c, store, &patterns);
+	x.pattern_count = read_patterns(c, x.store, &x.patterns);
 	read_triggers(&x);
-	x.logs = logs_new(patterns, n, x.trigger, x.triggers, &why);
-	if (!x.logs)
-		return cli_fail(c, EXIT_DEFECT, "%s", why ? why : "patterns");
-	for (size_t i = 0; i < x.sources.count; i++)
-		x.sources.source[i].number = logs_add_file(x.logs, x.sources.source[i].name);
-	scan_all(&x);
-	rc = sources_report(c, &x.sources);
+	if (c->options.follow)
+		return follow(c, &x.sources, x.patterns, x.pattern_count, is_clear, &x);
+	rc = read_all(&x);
 	if (!rc)
-		rc = nothing_to_read(&x);
-	if (rc)
-		return rc;
-
-	logs_to_facts(x.logs, x.facts);
-	flight_to_facts(x.sources.flight, x.facts);
-	logs_dispatch(x.logs, x.trigger, on_trigger, &x);
-	if (c->options.here)
-		add_here(&x);
-	set_purpose(&x);
-	rc = store_load(store, x.facts);
-	if (rc < 0)
-		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
-	struct judge judge = {.arena = c->arena, .store = store, .facts = x.facts, .mode = JUDGE_EXPLAIN, .chinese = c->chinese, .only = c->options.only};
-	struct judgement judgement;
-	judge_derive(&judge);
-	judge_run(&judge, &judgement);
-	if (judgement.verdict == VERDICT_UNKNOWN && !judgement.fails)
-		judgement.ask = questions(&x);
-
-	struct report r = cli_report(c, &judgement, x.facts);
-	struct json_extra extra = {write_log_members, &x};
-	r.extra = &extra;
-	r.event_line = further_line;
-	r.event_line_arg = &x;
-	const char *nccl = nccl_line(&x);
-	r.headline = nccl && !judgement.fails ? arena_printf(c->arena, "%s\n%s", headline(&x), nccl) : headline(&x);
-	if ((c->options.timeline || c->options.all) && !c->options.json) {
-		struct buf out = BUF_MAX((size_t)64 << 20);
-		print_events(&x, c->options.timeline && !c->options.all, &out);
-		cli_print(&out, 0);
-		buf_free(&out);
-	}
-	rc = cli_render(c, &r);
-	logs_free(x.logs);
-	store_close(store);
+		rc = judge_all(&x);
+	if (!rc)
+		rc = show(&x);
+	forget(&x);
 	return rc;
 }

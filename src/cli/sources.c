@@ -113,6 +113,15 @@ static ssize_t read_open(void *arg, void *p, size_t n)
 	return got < 0 ? -errno : got;
 }
 
+static ssize_t read_kept(void *arg, void *p, size_t n)
+{
+	struct str *rest = arg;
+	size_t k = rest->len < n ? rest->len : n;
+	memcpy(p, rest->ptr, k);
+	*rest = str_skip(*rest, k);
+	return (ssize_t)k;
+}
+
 static ssize_t read_file(void *arg, void *p, size_t n)
 {
 	return host_file_read(arg, p, n);
@@ -141,6 +150,11 @@ void sources_scan(struct sources *s, size_t i, struct logs *logs)
 {
 	struct source_file *f = &s->source[i];
 	struct host_file *file;
+	if (f->text.ptr) {
+		struct str rest = f->text;
+		f->error = logs_scan(logs, f->number, read_kept, &rest);
+		return;
+	}
 	if (!f->path) {
 		f->error = logs_scan(logs, f->number, read_open, f);
 		return;

@@ -13,6 +13,7 @@
 struct source_file {
 	const char *name, *path; /* path NULL: the open file `fd` */
 	int fd;
+	struct str text; /* of --follow: what standard input gave so far, instead of reading it */
 	unsigned number;
 	int error;
 	bool dump; /* a Flight Recorder dump */

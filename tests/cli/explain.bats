@@ -1,0 +1,101 @@
+#!/usr/bin/env bats
+# davy explain: kinds of input, damage, --follow, --timeline.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	davy=${DAVY:-$BATS_TEST_DIRNAME/../../build/davy}
+	cd "$BATS_TEST_TMPDIR"
+	cat > oom.log <<-'LOG'
+	[rank0]: step 41 loss 2.1022
+	[rank1]: step 41 loss 2.1022
+	[rank1]: Traceback (most recent call last):
+	[rank1]:   File "/w/train.py", line 88, in <module>
+	[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 1 has a total capacity of 79.15 GiB of which 1.06 GiB is free.
+	[rank0]: torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:2027, remote process exited or there was a network error, NCCL version 2.21.5
+	LOG
+	printf 'step 1 loss 3.2\nstep 2 loss 3.1\n' > fine.log
+}
+
+cause() { python3 -c 'import json,sys; f=json.load(sys.stdin)["findings"]; print(f[0]["cause"], f[0]["rank"])'; }
+
+@test "plain, packed, UTF-16, CRLF, coloured, quoted, numbered, as JSON: one answer" {
+	gzip -c oom.log > a.gz; xz -c oom.log > a.xz; zstd -q -c oom.log > a.zst
+	iconv -t UTF-16 oom.log > utf16.log
+	iconv -t UTF-16BE oom.log > utf16be.log
+	sed 's/$/\r/' oom.log > crlf.log
+	sed 's/Error/\x1b[31mError\x1b[0m/; s/CUDA/\x1b[1mCUDA\x1b[m/' oom.log > colour.log
+	sed 's/^/> /; s/</\&lt;/g; s/>/\&gt;/g; s/^&gt;/>/' oom.log > quote.log
+	awk '{printf "%5d\t%s\n", NR, $0}' oom.log > numbered.log
+	python3 -c 'import json; [print(json.dumps({"log": l, "stream": "stderr", "time": "2025-01-01T00:00:00.0Z"}, separators=(",", ":"))) for l in open("oom.log")]' > docker.log
+	sed 's/^/2025-01-01T00:00:00.123456789Z stderr F /' oom.log > cri.log
+	sed 's/^/[pod\/job-worker-1\/pytorch] /' oom.log > kubectl.log
+	(head -c 30000 /dev/zero; cat oom.log) > nul.log
+	for f in oom.log a.gz a.xz a.zst utf16.log utf16be.log crlf.log colour.log quote.log numbered.log docker.log cri.log kubectl.log nul.log; do
+		run --separate-stderr "$davy" explain --json "$f"
+		[ "$status" -eq 1 ] || { echo "$f: $status"; false; }
+		[ "$(cause <<<"$output")" = "program.gpu-out-of-memory 1" ] || { echo "$f: $(cause <<<"$output")"; false; }
+	done
+}
+
+@test "a cut archive is used as far as it goes, and that is said" {
+	for i in $(seq 2000); do echo "step $i loss $RANDOM"; done | cat oom.log - | gzip -c > whole.gz
+	head -c 9000 whole.gz > cut.gz
+	run --separate-stderr "$davy" explain --json cut.gz
+	[ "$status" -eq 1 ]
+	[[ "$stderr" == *"cut.gz: the archive ends too early"* ]]
+	[ "$(cause <<<"$output")" = "program.gpu-out-of-memory 1" ]
+}
+
+@test "a bomb of zeros and one endless line end soon, in little memory" {
+	dd if=/dev/zero bs=1M count=2048 2>/dev/null | zstd -q -1 -c > bomb.zst
+	head -c 300000000 /dev/zero | tr '\0' 'x' > endless.log
+	for f in bomb.zst endless.log; do
+		run timeout 20 python3 -c '
+import resource, subprocess, sys
+rc = subprocess.run([sys.argv[1], "explain", "--quiet", sys.argv[2]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+print(rc, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 96 << 10)' "$davy" "$f"
+		[ "$status" -eq 0 ]
+		[[ "$output" == *True ]] || { echo "$f: $output"; false; }
+	done
+}
+
+@test "no input: empty, absent, a folder without logs, binary rubbish" {
+	: > empty; mkdir none
+	head -c 100000 /dev/urandom > rubbish
+	run -66 "$davy" explain empty
+	run -66 "$davy" explain absent.log
+	run -66 "$davy" explain none
+	run -2 "$davy" explain rubbish
+}
+
+@test "a folder of ranks: one answer, the rank that failed first" {
+	mkdir ranks
+	for r in $(seq 0 15); do
+		{ echo "[rank$r]: step 9 loss 2.0"; [ "$r" = 11 ] && echo "[rank$r]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB."
+		  [ "$r" = 11 ] || echo "[rank$r]: torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:2027, remote process exited or there was a network error"; } > ranks/rank$r.log
+	done
+	run --separate-stderr "$davy" explain --json ranks
+	[ "$status" -eq 1 ]
+	[ "$(cause <<<"$output")" = "program.gpu-out-of-memory 11" ]
+}
+
+@test "--follow speaks once, when the cause is clear" {
+	head -2 oom.log > grow.log
+	"$davy" explain --follow --json grow.log > said & follower=$!
+	sleep 0.6
+	kill -0 $follower
+	tail -n +3 oom.log >> grow.log
+	rc=0; wait $follower || rc=$?
+	[ "$rc" -eq 1 ]
+	[ "$(cause < said)" = "program.gpu-out-of-memory 1" ]
+	rc=0; "$davy" explain --follow - < fine.log > said || rc=$?
+	[ "$rc" -eq 0 ]
+}
+
+@test "--timeline is in the order of the clock" {
+	printf '%s\n' '[rank0]:[E1122 03:14:05.123456789 ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds before timing out.' \
+		'[rank1]:[E1122 03:04:05.123456789 ProcessGroupNCCL.cpp:1595] [Rank 1] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered' > time.log
+	run "$davy" explain --timeline --color never time.log
+	[[ "${lines[0]}" == *03:04:05*"rank 1"* ]]
+}
