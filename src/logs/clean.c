@@ -75,10 +75,28 @@ static bool has_entity(const char *p, size_t n)
 	return false;
 }
 
+/* The typographic quote at p as it is on a keyboard, 0 when there is none. It is three bytes long. */
+static char straight_quote(const char *p, const char *end)
+{
+	if (end - p < 3 || (unsigned char)p[0] != 0xe2 || (unsigned char)p[1] != 0x80)
+		return 0;
+	unsigned char c = (unsigned char)p[2];
+	return c == 0x98 || c == 0x99 ? '\'' : c == 0x9c || c == 0x9d ? '"' : 0;
+}
+
+static bool has_curly_quote(struct str s)
+{
+	for (size_t at = str_find(s, "\xe2\x80", 0); at != SIZE_MAX; at = str_find(s, "\xe2\x80", at + 2))
+		if (straight_quote(s.ptr + at, s.ptr + s.len))
+			return true;
+	return false;
+}
+
 void clean_learn(struct clean_habit *habit, const char *p, size_t n)
 {
 	struct str s = str_n(p, n);
 	habit->escaped |= str_has(s, "\\u001b[") || str_has(s, "\\x1b[") || str_has(s, "^[[") || str_has(s, "\\033[") || str_has(s, "(most recent call last):\\n");
+	habit->curly |= has_curly_quote(s);
 }
 
 bool clean_needed(const struct clean_habit *habit, const char *p, size_t n)
@@ -86,7 +104,7 @@ bool clean_needed(const struct clean_habit *habit, const char *p, size_t n)
 	bool ampersand;
 	if (habit->escaped || (n > 2 && p[0] == '{' && p[1] == '"'))
 		return true;
-	if (has_odd_byte(p, n, &ampersand))
+	if (has_odd_byte(p, n, &ampersand) || (habit->curly && has_curly_quote(str_n(p, n))))
 		return true;
 	return ampersand && has_entity(p, n);
 }
@@ -226,6 +244,9 @@ static char *clean_line(const char *p, const char *end, char *out)
 			p += ansi_rest(p, end);
 		} else if (*p == 0 || *p == 8) {
 			p++;
+		} else if ((unsigned char)*p == 0xe2 && (c = straight_quote(p, end))) {
+			*out++ = c;
+			p += 3;
 		} else if (*p == '&' && (n = entity_at(p, end, &c))) {
 			*out++ = c;
 			p += n;
