@@ -5,7 +5,6 @@
 /* In this order: later ones may use the facts of earlier ones. */
 const struct collector collectors[] = {
 	{"python", collect_python},
-	{"torch_start", collect_torch_start},
 	{"system", collect_system},
 	{"kernel_module", collect_kernel_module},
 	{"pci", collect_pci},

@@ -43,8 +43,8 @@ void collect_probe(struct collect *c); /* waits for what the probes say: late */
 void collect_device_node(struct collect *c);
 void collect_purpose(struct collect *c);
 void collect_python(struct collect *c);
-void collect_torch_start(struct collect *c); /* after python: begins to read the libraries */
-void collect_torch(struct collect *c);       /* after torch_start, late */
+void collect_torch_start(struct collect *c); /* begins to read the libraries, as soon as sys.path is known */
+void collect_torch(struct collect *c);       /* after python, late */
 void collect_toolkit(struct collect *c); /* after python */
 void collect_container(struct collect *c);
 void collect_mount(struct collect *c); /* after python: its prefix */

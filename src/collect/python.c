@@ -261,6 +261,12 @@ void collect_python(struct collect *c)
 	struct interpreter py;
 	const char *asked;
 	int rc = collect_interpreter_find(c, &py, &asked);
+	if (rc == 0) {
+		collect_interpreter_paths(c, &py);
+		fill_python(c, &py, asked);
+		fill_sys_path(c, &py);
+		collect_torch_start(c);
+	}
 	facts_table_read(c->facts, TABLE_program);
 	for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
 		fill_program(c, rc == 0 ? &py : NULL, &tools[i]);
@@ -275,9 +281,6 @@ void collect_python(struct collect *c)
 		}
 		return;
 	}
-	collect_interpreter_paths(c, &py);
-	fill_python(c, &py, asked);
-	fill_sys_path(c, &py);
 	collect_packages(c, &py);
 	fill_local_modules(c, &py);
 }

@@ -485,8 +485,8 @@ void collect_torch_start(struct collect *c)
 {
 	struct str text;
 	int rc;
-	const char *dir = c->facts->first[TABLE_python] ? find_torch(c, &text, &rc) : NULL;
-	if (dir)
+	const char *dir = find_torch(c, &text, &rc);
+	if (dir && !c->ahead)
 		c->ahead = collect_ldso_ahead(c->host, arena_printf(c->arena, "%s/lib/libtorch_python.so", dir));
 }
 
