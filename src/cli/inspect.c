@@ -219,7 +219,9 @@ static int worse(int a, int b)
 	return at[0] > at[1] ? a : b;
 }
 
-static int check_arguments(struct cli *c, struct host *door, bool *is_process)
+enum item { ITEM_FILE, ITEM_PROCESS, ITEM_SNAPSHOT };
+
+static int check_arguments(struct cli *c, struct host *door, enum item *items)
 {
 	const char *cwd = host_cwd(c->host);
 	for (size_t i = 0; i < c->arg_count; i++) {
@@ -228,13 +230,17 @@ static int check_arguments(struct cli *c, struct host *door, bool *is_process)
 		const char *path = arg[0] == '/' ? arg : arena_printf(c->arena, "%s/%s", cwd ? cwd : "", arg);
 		int r = host_stat(door, path, &st);
 		if (r < 0 && is_number(arg)) {
-			is_process[i] = true;
+			items[i] = ITEM_PROCESS;
 			if (!host_is_dir(door, arena_printf(c->arena, "/proc/%s", arg)))
 				return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "there is no process %s", "进程 %s 不存在"), arg);
 			continue;
 		}
 		if (r < 0)
 			return cli_fail(c, EXIT_NO_INPUT, "%s: %s", arg, strerror(-r));
+		if (host_is_this_machine(door) && (st.kind == HOST_DIR || st.kind == HOST_FILE) && host_is_snapshot(path)) {
+			items[i] = ITEM_SNAPSHOT;
+			continue;
+		}
 		if (st.kind != HOST_FILE)
 			return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "%s is no regular file", "%s 不是普通文件"), arg);
 		c->args[i] = path;
@@ -246,18 +252,18 @@ int cli_inspect(struct cli *c)
 {
 	int status = EXIT_FINE;
 	if (!c->arg_count)
-		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "name a file or a process id", "请指定文件或进程号"));
+		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "name a file, a snapshot or a process id", "请指定文件、快照或进程号"));
 	struct host *door = cli_door(c, &status);
 	if (!door)
 		return status;
-	bool *is_process = arena_array(c->arena, c->arg_count, sizeof *is_process);
-	status = check_arguments(c, door, is_process);
+	enum item *items = arena_array(c->arena, c->arg_count, sizeof *items);
+	status = check_arguments(c, door, items);
 	if (status)
 		return status;
 	struct inspect_file *files = arena_array(c->arena, c->arg_count, sizeof *files);
 	size_t file_count = 0;
 	for (size_t i = 0; i < c->arg_count; i++)
-		if (!is_process[i])
+		if (items[i] == ITEM_FILE)
 			files[file_count++].path = c->args[i];
 	inspect_read(c, door, files, file_count);
 
@@ -273,7 +279,11 @@ int cli_inspect(struct cli *c)
 	for (size_t i = 0, k = 0; i < c->arg_count; i++) {
 		if (i && !json && !c->options.quiet)
 			buf_char(&out, '\n');
-		if (is_process[i]) {
+		if (items[i] == ITEM_SNAPSHOT) {
+			status = worse(status, inspect_snapshot(c, c->args[i], json ? &w : NULL, &out));
+			continue;
+		}
+		if (items[i] == ITEM_PROCESS) {
 			status = worse(status, inspect_process(c, door, c->args[i], json ? &w : NULL, &out));
 			continue;
 		}

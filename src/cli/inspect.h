@@ -36,6 +36,9 @@ bool inspect_is_foreign(const struct inspect_file *f, const char *name);
 void inspect_json(const struct inspect_file *f, struct json_writer *w, const char *key);
 void inspect_text(struct cli *c, const struct inspect_file *f, struct buf *out);
 
+/* A snapshot: an archive or a folder. Its exit status; json NULL: as text into `out`. */
+int inspect_snapshot(struct cli *c, const char *path, struct json_writer *w, struct buf *out);
+
 /* A running process. Its exit status; json NULL: as text into `out`. */
 int inspect_process(struct cli *c, struct host *door, const char *pid, struct json_writer *w, struct buf *out);
 

@@ -98,14 +98,29 @@ static int unzstd(struct arena *a, struct str in, struct str *ret, const char **
 	return rc > 0 ? 0 : why(a, ret_why, rc, rc == -EFBIG ? "the archive unpacks to more than 512 MiB" : "the archive is damaged or cut short");
 }
 
+static bool is_zstd(struct str bytes)
+{
+	return bytes.len >= 4 && memcmp(bytes.ptr, "\x28\xb5\x2f\xfd", 4) == 0;
+}
+
+static bool is_tar(struct str bytes)
+{
+	return bytes.len >= BLOCK && memcmp(bytes.ptr + 257, "ustar", 5) == 0;
+}
+
+bool archive_is_one(struct str head)
+{
+	return is_zstd(head) || is_tar(head);
+}
+
 int archive_read_bytes(struct arena *a, struct str bytes, archive_member_fn *member, void *arg, const char **ret_why)
 {
-	if (bytes.len >= 4 && memcmp(bytes.ptr, "\x28\xb5\x2f\xfd", 4) == 0) {
+	if (is_zstd(bytes)) {
 		struct str tar;
 		int rc = unzstd(a, bytes, &tar, ret_why);
 		return rc < 0 ? rc : untar(a, tar, member, arg, ret_why);
 	}
-	if (bytes.len >= BLOCK && memcmp(bytes.ptr + 257, "ustar", 5) == 0)
+	if (is_tar(bytes))
 		return untar(a, bytes, member, arg, ret_why);
 	return why(a, ret_why, -EBADMSG, "neither a snapshot folder nor a .tar.zst of one");
 }

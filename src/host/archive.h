@@ -13,6 +13,9 @@ int archive_read(struct arena *a, const char *path, archive_member_fn *member, v
 /* The same over bytes in memory: for the fuzzer. */
 int archive_read_bytes(struct arena *a, struct str bytes, archive_member_fn *member, void *arg, const char **ret_why);
 
+/* Do these bytes begin like one? */
+bool archive_is_one(struct str head);
+
 /* A tar in memory, written at the end. */
 void archive_add(struct buf *tar, const char *name, struct str data, int64_t mtime);
 /* Ends the tar and writes it compressed, by a temporary file beside PATH: nothing half-written. */

@@ -86,6 +86,9 @@ struct host {
 	struct probe_child children[8];
 	size_t child_count;
 
+	const char *written_by; /* of a snapshot: its first comment */
+	bool redacted;
+
 	/* What a snapshot carries besides answers. */
 	bool has_env;
 	const char **env; /* sorted "NAME=value" */

@@ -145,6 +145,24 @@ struct host_redactor; /* host/redact.h */
 
 /* Writes everything recorded: a directory, or a .tar.zst when the path ends so. */
 int host_snapshot_write(struct host *h, const char *path, bool redact, const char **ret_why);
+/* Does PATH look like a snapshot: a folder with an index, or a tar, compressed or not? */
+bool host_is_snapshot(const char *path);
+
+enum host_count { HOST_COUNT_FILES, HOST_COUNT_LISTS, HOST_COUNT_STATS, HOST_COUNT_LINKS, HOST_COUNT_DEVICES, HOST_COUNT_DIGESTS, HOST_COUNT_FILE_SYSTEMS, HOST_COUNT_PROBES, HOST_COUNTS };
+
+struct host_summary {
+	const char *written_by; /* version of Davy; NULL: unknown, written by hand */
+	bool redacted;          /* it says that private data was replaced */
+	int64_t time;           /* seconds since the epoch; -1: unknown */
+	size_t count[HOST_COUNTS]; /* answers, without those that are errors */
+	size_t contents_bytes;     /* of files and digests */
+	size_t variables;
+	size_t absent, refused, failed; /* not there; permission denied; other errors */
+};
+
+/* What a snapshot holds. */
+void host_summarize(const struct host *h, struct host_summary *ret);
+
 /* What would be saved, one line each: kind, path, bytes. */
 void host_snapshot_show(struct host *h, struct buf *ret);
 

@@ -196,6 +196,10 @@ static int index_line(struct loading *l, struct str line)
 	struct host *h = l->h;
 	struct str rest = line, key;
 	const char *path = NULL, *text = NULL;
+	if (str_starts(line, WRITTEN_BY))
+		h->written_by = str_dup(h->arena, str_cut(str_skip(line, sizeof WRITTEN_BY - 1), 40));
+	else if (str_starts(line, REDACTED))
+		h->redacted = true;
 	if (!str_next_word(&rest, &key) || key.ptr[0] == '#')
 		return 0;
 	struct str value = str_trim(rest);
@@ -564,6 +568,21 @@ static void derive_lists(struct host *h)
 		memcpy((char *)list->data.ptr + list->data.len, slash + 1, len);
 		list->data.len += len;
 	}
+}
+
+bool host_is_snapshot(const char *path)
+{
+	struct stat st;
+	char head[512], index[PATH_MAX];
+	if (stat(path, &st) < 0)
+		return false;
+	if (S_ISDIR(st.st_mode))
+		return snprintf(index, sizeof index, "%s/%s", path, SNAPSHOT_INDEX) < (int)sizeof index && access(index, F_OK) == 0;
+	int fd = S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	ssize_t n = fd < 0 ? 0 : pread(fd, head, sizeof head, 0);
+	if (fd >= 0)
+		close(fd);
+	return n > 0 && archive_is_one(str_n(head, (size_t)n));
 }
 
 int replay_load(struct host *h, const char *path, const char **ret_why)

@@ -125,7 +125,7 @@ static void number(struct buf *b, uint64_t n)
 static void index_head(struct writer *w, struct buf *b)
 {
 	struct host *h = w->h;
-	buf_fmt(b, "davy-snapshot 1\n# written by davy %s\nworld open\n", DAVY_VERSION);
+	buf_fmt(b, "davy-snapshot 1\n" WRITTEN_BY "%s\n%sworld open\n", DAVY_VERSION, w->redactor ? REDACTED "\n" : "");
 	if (h->now >= 0)
 		buf_fmt(b, "time %lld\n", (long long)h->now);
 	if (h->has_uname) {
@@ -311,6 +311,30 @@ int host_snapshot_write(struct host *h, const char *path, bool redact, const cha
 	buf_free(&w.tar);
 	buf_free(&index);
 	return w.error;
+}
+
+void host_summarize(const struct host *h, struct host_summary *ret)
+{
+	static const enum host_count counts[ANSWER_KINDS] = {
+		[ANSWER_FILE] = HOST_COUNT_FILES, [ANSWER_LIST] = HOST_COUNT_LISTS, [ANSWER_STAT] = HOST_COUNT_STATS, [ANSWER_LINK] = HOST_COUNT_LINKS, [ANSWER_REAL] = HOST_COUNT_LINKS,
+		[ANSWER_OPEN] = HOST_COUNT_DEVICES, [ANSWER_DIGEST] = HOST_COUNT_DIGESTS, [ANSWER_FS] = HOST_COUNT_FILE_SYSTEMS, [ANSWER_PROBE] = HOST_COUNT_PROBES,
+	};
+	*ret = (struct host_summary){.written_by = h->written_by, .redacted = h->redacted, .time = h->now, .variables = h->env_count};
+	for (size_t i = 0; i < h->memory.count; i++) {
+		const struct answer *a = h->memory.all[i];
+		if (a->removed)
+			continue;
+		if (!a->error || a->kind == ANSWER_OPEN) /* being refused is what was asked there */
+			ret->count[counts[a->kind]]++;
+		else if (a->error == -ENOENT)
+			ret->absent += a->kind == ANSWER_FILE; /* an absent path stands for all questions about it */
+		else if (a->error == -EACCES || a->error == -EPERM)
+			ret->refused += a->kind != ANSWER_LIST || !memory_find(&h->memory, ANSWER_FILE, a->subject);
+		else
+			ret->failed += a->kind != ANSWER_LIST || !memory_find(&h->memory, ANSWER_FILE, a->subject);
+		if (!a->error && (a->kind == ANSWER_FILE || a->kind == ANSWER_DIGEST))
+			ret->contents_bytes += a->data.len;
+	}
 }
 
 void host_snapshot_show(struct host *h, struct buf *ret)

@@ -5,6 +5,9 @@
 #include "base/str.h"
 
 #define SNAPSHOT_INDEX "davy-snapshot.txt"
+/* Comments at its head that the reader understands. */
+#define WRITTEN_BY "# written by davy "
+#define REDACTED "# private data replaced"
 
 /* Words of the index: blanks, newlines, '%' and control bytes stand as %XX. */
 void snapshot_encode(struct buf *b, struct str s);

@@ -100,3 +100,143 @@ make_root() {
 	"$davy" check --json --root root > out || true
 	[ "$(json 'd["verdict"]' < out)" != ready ]
 }
+
+@test "inspect of a snapshot: when, what, by whom, the verdict" {
+	"$davy" snapshot a.tar.zst; "$davy" snapshot b --no-redact
+	printf 'davy-snapshot 1\nworld closed\n' | install -D /dev/stdin c/davy-snapshot.txt
+	for s in a.tar.zst b c; do
+		"$davy" inspect --json $s > out
+		rc=0; "$davy" check --json --from $s > check.json || rc=$?
+		[ "$(json 'd["verdict"]' < out)" = "$(json 'd["verdict"]' < check.json)" ]
+		if python3 -c 'import jsonschema' 2>/dev/null; then
+			python3 -c 'import json, jsonschema, sys; jsonschema.validate(json.load(open("out")), json.load(open(sys.argv[1])))' "$source/docs/schema/davy-inspect-1.json"
+		fi
+	done
+	[ "$("$davy" inspect --json a.tar.zst | json 'd["redacted"], d["written_by"]')" = "True $("$davy" --version | cut -d' ' -f2)" ]
+	[ "$("$davy" inspect --json b | json 'd["redacted"], d["hostname"]')" = "False $(uname -n)" ]
+	[ "$("$davy" inspect --json c | json 'd["redacted"], d["written_by"], d["time"]')" = "False None None" ]
+	run -0 "$davy" inspect --lang zh_CN a.tar.zst
+	[[ "$output" == *"快照"*"结论"* ]]
+	printf 'x' > no.tar.zst; printf '\x28\xb5\x2f\xfdgarbage' > bad.tar.zst
+	run -2 "$davy" inspect bad.tar.zst
+	[[ "$output" == *"damaged"* ]]
+	run -2 "$davy" inspect --json bad.tar.zst
+	[ "$(json 'd["kind"]' <<<"$output")" = unknown ]
+}
+
+@test "snapshots made by somebody else: refused with a reason, or judged; never a crash, never outside" {
+	python3 - <<-'P'
+	import io, os, tarfile
+	H = b"davy-snapshot 1\nworld open\n"
+	def make(name, members):
+	    t = tarfile.open(name, "w", format=tarfile.GNU_FORMAT)
+	    for n, data, *more in members:
+	        info = tarfile.TarInfo(n)
+	        if more:
+	            info.type, info.linkname = more
+	        info.size = 0 if more else len(data)
+	        t.addfile(info, io.BytesIO(data))
+	    t.close()
+	make("outside.tar", [("../../../outside", b"x"), ("files/../../etc/passwd", b"x"), ("/etc/x", b"z"), ("davy-snapshot.txt", H), ("digests/elf", b""), ("digests//", b""), ("probes/.json", b"{"), ("probes/nvml.json", b"{" * 100000)])
+	make("links.tar", [("davy-snapshot.txt", b"", tarfile.SYMTYPE, "/etc/passwd"), ("files/etc/hosts", b"", tarfile.LNKTYPE, "/etc/shadow")])
+	make("no-index.tar", [("files/etc/os-release", b"ID=debian\n")])
+	make("newer.tar", [("davy-snapshot.txt", b"davy-snapshot 2\n")])
+	make("base.tar", [("davy-snapshot.txt", H + b"base /etc\n")])
+	lines = [b"link /a /b", b"link /etc ../../../etc/../etc", b"env", b"env =", b"env " + b"A" * 100000 + b"=x", b"env %ff%fe=%1b", b"limit memlock -1 -1", b"limit", b"time -5", b"cpus 99999999999999999999", b"uname %", b"uname", b"probe", b"probe x y z",
+	    b"list / a b %2F.. .. . ../x %00", b"char /dev/nvidia0 -1 x y open", b"block /", b"stat-file /x 99999999999999999999 9999999 -1", b"error / EACCES", b"error /etc E999", b"absent /", b"remove /", b"fs / x y", b"fs-error /", b"head", b"head /x", b"digest-error / /", b"open", b"remove /etc/", b"link %2Fa %0A"]
+	make("every-line.tar", [("davy-snapshot.txt", H + b"\n".join(lines)), ("files/etc/os-release", b"ID=x\n")])
+	for i, line in enumerate(lines):
+	    make("line%d.tar" % i, [("davy-snapshot.txt", H + line), ("files/proc/meminfo", b"MemTotal: 99999999999999999999999 kB\n")])
+	whole = open("outside.tar", "rb").read()
+	open("cut.tar", "wb").write(whole[:700])
+	huge = bytearray(whole); huge[124:136] = b"77777777777\0"; open("huge.tar", "wb").write(huge)
+	long = bytearray(whole); long[156:157] = b"L"; open("long.tar", "wb").write(long)
+	os.makedirs("loop"); open("loop/davy-snapshot.txt", "wb").write(H + b"base ../loop\n")
+	os.makedirs("traps/files"); open("traps/davy-snapshot.txt", "wb").write(H)
+	os.mkfifo("traps/files/fifo"); os.symlink("/", "traps/files/root"); os.symlink(".", "traps/files/self"); open("traps/files/huge", "wb").truncate(100 << 30)
+	os.makedirs("heavy/files"); open("heavy/davy-snapshot.txt", "wb").write(H)
+	for i in range(12):
+	    open("heavy/files/%d" % i, "wb").truncate(60 << 20)
+	P
+	head -c 600M /dev/zero | zstd -q -1 > bomb.tar.zst
+	for s in *.tar *.tar.zst loop traps heavy /dev/zero /dev/null /proc/self/mem / /no/such; do
+		rc=0; timeout 20 "$davy" check --json --from "$s" >out 2>err || rc=$?
+		case $s in
+		links.tar | no-index.tar | newer.tar | base.tar | cut.tar | huge.tar | bomb.tar.zst | loop | heavy | /*) [ "$rc" -eq 66 ] && [ ! -s out ] && [ -s err ] || { echo "$s: $rc"; false; } ;;
+		line*.tar) [ "$rc" -le 2 ] || [ "$rc" -eq 66 ] || { echo "$s: $rc"; false; } ;;
+		*) [ "$rc" -le 2 ] || [ "$rc" -eq 66 ] || { echo "$s: $rc"; false; } ;;
+		esac
+		[ "$rc" -eq 66 ] || json 'd["verdict"]' < out >/dev/null
+	done
+	[ ! -e ../outside ] && [ ! -e /etc/x ]
+}
+
+@test "a root full of traps of size: bounded in memory and time, and no pass" {
+	make_root root
+	python3 - "$site" <<-'P'
+	import os, struct, sys
+	site = sys.argv[1]
+	def info(name, metadata, record=b""):
+	    d = "%s/%s-1.dist-info" % (site, name)
+	    os.mkdir(d)
+	    open(d + "/METADATA", "wb").write(metadata)
+	    if record:
+	        open(d + "/RECORD", "wb").write(record)
+	    return d
+	d = info("sparse", b"")
+	for f in ("METADATA", "RECORD"):
+	    open(d + "/" + f, "wb").truncate(1 << 30)
+	body = b"Name: base\nVersion: 1\n" + b"Requires-Dist: a>=1\n" * 50000
+	first = info("base", body, b"a/b.py,sha256=x,12\n" * 50000)
+	for i in range(1000):
+	    d = "%s/n%d-1.dist-info" % (site, i)
+	    os.mkdir(d)
+	    for f in ("METADATA", "RECORD"):
+	        os.link(first + "/" + f, d + "/" + f)
+	for i in range(3000):
+	    open(site + "/p%d.pth" % i, "w").write("/usr/lib/python3/dist-packages\n../dist-packages\nimport os; os.system('touch pwned')\n")
+	info("torch", b"Name: torch\nVersion: 2.3.0\nRequires-Dist: " + b"(" * 50000 + b"\n")
+	os.makedirs(site + "/torch/lib")
+	open(site + "/torch/version.py", "w").write("__version__ = '2.3.0'\n"); open(site + "/torch/__init__.py", "w")
+	def elf(name, size, shnum=0xffff, shoff=64, phnum=0xffff, phoff=64):
+	    f = open(site + "/torch/" + name, "wb")
+	    f.write(b"\x7fELF\x02\x01\x01" + b"\0" * 9 + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, phoff, shoff, 0, 64, 56, phnum, 64, shnum, 0xffff))
+	    f.write(b"\xff" * min(size - 64, 1 << 20)); f.truncate(size)
+	elf("_C.cpython-311-x86_64-linux-gnu.so", 1 << 20)
+	elf("lib/libtorch_cpu.so", 1 << 20, 0, 1 << 63); elf("lib/libtorch_cuda.so", 4 << 20, shoff=2**64 - 1, phoff=2**64 - 1); elf("lib/libtorch_python.so", 4 << 30, 0); elf("lib/libc10.so", 64)
+	P
+	mkdir -p root/etc/ld.so.conf.d
+	printf 'include /etc/ld.so.conf.d/*.conf\ninclude /etc/ld.so.conf\n' > root/etc/ld.so.conf
+	for i in $(seq 300); do printf 'include /etc/ld.so.conf.d/*.conf\n/lib/p%d\n' "$i" > "root/etc/ld.so.conf.d/$i.conf"; done
+	{ printf 'glibc-ld.so.cache1.1\xff\xff\xff\xff\xff\xff\xff\xff'; head -c 100000 /dev/zero | tr '\0' '\377'; } > root/etc/ld.so.cache
+	rc=0; timeout 60 "$davy" check --json --root "$PWD/root" > out || rc=$?
+	[ "$rc" -eq 1 ] || [ "$rc" -eq 2 ]
+	[ ! -e pwned ]
+	for f in "$site"/torch/*.so "$site"/torch/lib/*.so; do
+		rc=0; timeout 20 "$davy" inspect --json "$f" > out || rc=$?
+		[ "$rc" -eq 1 ] || [ "$rc" -eq 2 ] || { echo "$f: $rc"; false; }
+	done
+}
+
+@test "environments: large, thousands of entries, empty and relative ones, control characters" {
+	names=$(seq -f '/p%.0f' -s : 9000)
+	big=$(head -c 100000 /dev/zero | tr '\0' A)
+	for settings in "PATH=$names:$PATH" "PATH=::.:./x:../y::$PATH:" "LD_LIBRARY_PATH=:.:../../..:\$ORIGIN:\${LIB}:;" "LD_PRELOAD=a b:c  ./d /no.so" "NCCL_DEBUG=$big" $'NCCL_\e[31m=x\e]0;a\a' $'NCCL_A=c\nd' \
+		"PYTHONPATH=$names" "CUDA_VISIBLE_DEVICES=$(seq -s , 9000)" "WORLD_SIZE=99999999999999999999" "VIRTUAL_ENV=/x y" "HOME=" "PYENV_VERSION=../../.." "CONDA_PREFIX="$'\n'; do
+		rc=0; env "$settings" timeout 20 "$davy" check --json > out || rc=$?
+		[ "$rc" -le 2 ] || { echo "${settings:0:60}: $rc"; false; }
+		json 'd["verdict"]' < out >/dev/null
+		rc=0; env "$settings" timeout 20 "$davy" check > out || rc=$?
+		[ "$(wc -L < out)" -lt 1200 ]
+	done
+}
+
+@test "limits of the shell: stack, memory, file size, open files" {
+	for limit in "-s 256" "-v 200000" "-n 8"; do
+		(ulimit $limit; rc=0; "$davy" check --json > out || rc=$?; [ "$rc" -le 2 ] || { echo "$limit: $rc"; false; })
+		json 'd["verdict"]' < out >/dev/null
+	done
+	run bash -c "ulimit -f 0; \"$davy\" snapshot a.tar.zst 2>&1 | cat; \"$davy\" snapshot b 2>&1 | cat"
+	[[ "$output" == *"File too large"* ]]
+	[ -z "$(ls -d a.tar.zst* b* 2>/dev/null)" ]
+}
