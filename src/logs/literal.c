@@ -21,6 +21,8 @@ struct text_set {
 struct part {
 	struct text_set exact;
 	bool is_exact;
+	struct text_set head, tail; /* of what is not exact: one of these it begins and ends with; empty set: anything */
+	bool is_digits; /* \d: worth its ten texts only beside something short */
 	struct text_set best;
 	bool has_best;
 };
@@ -42,7 +44,8 @@ static int set_score(const struct text_set *s)
 	if (s->count == 0 || shortest < LITERAL_MIN)
 		return -1;
 	int penalty = s->count > 16 ? 4 : s->count > 4 ? 2 : s->count > 1 ? 1 : 0;
-	return (int)(shortest > 40 ? 40 : shortest) * 2 - penalty;
+	int bonus = shortest >= 7 ? 10 : shortest >= 5 ? 5 : 0; /* the filter finds short ones at a price */
+	return (int)(shortest > 40 ? 40 : shortest) * 2 - penalty + bonus;
 }
 
 static void part_offer(struct part *part, const struct text_set *s)
@@ -62,8 +65,8 @@ static void set_one(struct text_set *s, struct str text)
 
 static void part_open(struct part *part)
 {
-	part->is_exact = part->has_best = false;
-	part->exact.count = part->best.count = 0;
+	part->is_exact = part->has_best = part->is_digits = false;
+	part->exact.count = part->best.count = part->head.count = part->tail.count = 0;
 }
 
 static void part_exact(struct part *part, struct str text)
@@ -73,10 +76,12 @@ static void part_exact(struct part *part, struct str text)
 	set_one(&part->exact, text);
 }
 
-/* What follows cannot be joined to the run: the run is offered and a new one starts. */
-static void run_break(struct part *run)
+/* What follows cannot be joined to the run: the run is offered and a new one starts. The first run is what the sequence begins with. */
+static void run_cut(struct part *run)
 {
 	part_offer(run, &run->exact);
+	if (!run->head.count)
+		run->head = run->exact;
 	set_one(&run->exact, STR(""));
 }
 
@@ -98,24 +103,49 @@ static bool too_long(const struct text_set *s)
 	return false;
 }
 
+static size_t shortest(const struct text_set *s)
+{
+	size_t n = SIZE_MAX;
+	for (size_t i = 0; i < s->count; i++)
+		if (s->text[i].len < n)
+			n = s->text[i].len;
+	return n;
+}
+
+static bool run_product(struct parser *ps, const struct text_set *run, const struct text_set *next, struct text_set *ret)
+{
+	if (run->count * next->count > EXACT_MAX || too_long(run))
+		return false;
+	ret->count = 0;
+	for (size_t i = 0; i < run->count; i++)
+		for (size_t j = 0; j < next->count; j++)
+			ret->text[ret->count++] = join(ps->arena, run->text[i], next->text[j]);
+	return true;
+}
+
 static void run_append(struct parser *ps, struct part *run, const struct part *next)
 {
+	struct text_set product;
 	if (next->has_best)
 		part_offer(run, &next->best);
+	if (next->is_digits && shortest(&run->exact) >= 7) {
+		run_cut(run);
+		return;
+	}
 	if (!next->is_exact) {
-		run_break(run);
+		if (next->head.count && run_product(ps, &run->exact, &next->head, &product))
+			run->exact = product;
+		run_cut(run);
+		if (next->tail.count)
+			run->exact = next->tail;
 		return;
 	}
-	if (run->exact.count * next->exact.count > EXACT_MAX || too_long(&run->exact)) {
-		run_break(run);
-		run->exact = next->exact;
+	if (run_product(ps, &run->exact, &next->exact, &product)) {
+		run->exact = product;
 		return;
 	}
-	struct text_set product = {.count = 0};
-	for (size_t i = 0; i < run->exact.count; i++)
-		for (size_t j = 0; j < next->exact.count; j++)
-			product.text[product.count++] = join(ps->arena, run->exact.text[i], next->exact.text[j]);
-	run->exact = product;
+	run_cut(run);
+	run->exact = next->exact;
 }
 
 static void set_union(struct text_set *into, const struct text_set *from, bool *ok)
@@ -152,6 +182,26 @@ static size_t utf8_length(const char *p)
 	return n;
 }
 
+/* x27 or t: how long, and which byte. 0: none, or no ASCII. */
+static size_t byte_escape(const char *p, char *ret)
+{
+	unsigned v = 0;
+	if (*p == 't') {
+		*ret = '\t';
+		return 1;
+	}
+	if (*p != 'x')
+		return 0;
+	for (int i = 1; i < 3; i++) {
+		unsigned char c = (unsigned char)p[i];
+		if (!isxdigit(c))
+			return 0;
+		v = v * 16 + (unsigned)(isdigit(c) ? c - '0' : tolower(c) - 'a' + 10);
+	}
+	*ret = (char)v;
+	return v > 0 && v < 0x80 ? 3 : 0;
+}
+
 /* [...]: a small class is a set of texts, any other is open. */
 static void parse_class(struct parser *ps, struct part *ret)
 {
@@ -172,12 +222,21 @@ static void parse_class(struct parser *ps, struct part *ret)
 			continue;
 		}
 		size_t n = 1;
+		char hex;
 		const char *at = ps->p;
 		if (*at == '\\') {
 			at++;
 			if (!*at)
 				break;
-			open |= isalnum((unsigned char)*at) != 0; /* \d \w \x20 ... */
+			n = byte_escape(at, &hex);
+			if (n && !open && set.count < EXACT_MAX) {
+				set.text[set.count++] = spelling(ps, &hex, 1);
+				ps->p = at + n;
+				open |= *ps->p == '-' && ps->p[1] && ps->p[1] != ']';
+				continue;
+			}
+			n = 1;
+			open |= isalnum((unsigned char)*at) != 0; /* \d \w ... */
 		} else {
 			n = utf8_length(at);
 		}
@@ -273,7 +332,7 @@ static void parse_group(struct parser *ps, struct part *ret)
 
 static void parse_escape(struct parser *ps, struct part *ret)
 {
-	char c = *ps->p;
+	char c = *ps->p, hex;
 	part_open(ret);
 	if (!c) {
 		ps->failed = true;
@@ -286,11 +345,18 @@ static void parse_escape(struct parser *ps, struct part *ret)
 		part_exact(ret, STR(""));
 	} else if (c == 't' || c == 'e') {
 		part_exact(ret, c == 't' ? STR("\t") : STR("\033"));
+	} else if (c == 'x' && byte_escape(ps->p - 1, &hex)) {
+		ps->p += 2;
+		part_exact(ret, spelling(ps, &hex, 1));
 	} else if (c == 'x') { /* the value does not matter: open */
 		const char *end = *ps->p == '{' ? strchr(ps->p, '}') : NULL;
 		for (int i = 0; !end && i < 2 && isxdigit((unsigned char)*ps->p); i++)
 			ps->p++;
 		ps->p = end ? end + 1 : ps->p;
+	} else if (c == 'd') {
+		ret->is_exact = ret->is_digits = true;
+		for (const char *d = "0123456789"; *d; d++)
+			ret->exact.text[ret->exact.count++] = str_n(d, 1);
 	} else if (strchr("pPgkoNcQEC", c)) {
 		ps->failed = true;
 	} else {
@@ -386,16 +452,20 @@ static void parse_repeat(struct parser *ps, struct part *part)
 		ps->p++; /* lazy, possessive */
 	if (min == 1 && max == 1)
 		return;
-	if (min == 0 && max == 1 && part->is_exact && part->exact.count < EXACT_MAX / 2) {
+	if (min == 0 && max == 1 && part->is_exact && part->exact.count < EXACT_MAX / 2) { /* "" is one of the texts */
 		part->exact.text[part->exact.count++] = STR("");
 		part->has_best = false;
 		return;
 	}
 	if (min >= 1 && part->is_exact)
 		part_offer(part, &part->exact);
-	part->is_exact = false;
-	if (min == 0)
+	if (part->is_exact)
+		part->head = part->tail = part->exact;
+	if (min == 0) {
 		part->has_best = false;
+		part->head.count = part->tail.count = 0;
+	}
+	part->is_exact = false;
 }
 
 static void parse_sequence(struct parser *ps, struct part *ret)
@@ -409,11 +479,12 @@ static void parse_sequence(struct parser *ps, struct part *ret)
 		if (ps->failed)
 			return;
 		parse_repeat(ps, part);
-		broken |= !part->is_exact || ret->exact.count * part->exact.count > EXACT_MAX || too_long(&ret->exact);
+		broken |= !part->is_exact || (part->is_digits && shortest(&ret->exact) >= 7) || ret->exact.count * part->exact.count > EXACT_MAX || too_long(&ret->exact);
 		run_append(ps, ret, part);
 	}
 	if (broken) {
 		part_offer(ret, &ret->exact);
+		ret->tail = ret->exact;
 		ret->is_exact = false;
 	}
 }
@@ -426,12 +497,27 @@ static const struct text_set *branch_set(const struct part *b)
 	return b->has_best ? &b->best : NULL;
 }
 
+/* What both branches may begin (or end) with. */
+static void merge_end(const struct text_set *a, const struct text_set *b, struct text_set *ret)
+{
+	struct text_set both = *a;
+	bool ok = a->count && b->count;
+	if (ok)
+		set_union(&both, b, &ok);
+	ret->count = 0;
+	if (ok && both.count <= EXACT_MAX)
+		*ret = both;
+}
+
 static void merge_branch(struct part *ret, const struct part *next)
 {
 	bool exact_ok = ret->is_exact && next->is_exact, best_ok = true;
 	const struct text_set *a = branch_set(ret), *b = branch_set(next);
 	struct text_set best = {.count = 0};
+	const struct text_set *head = next->is_exact ? &next->exact : &next->head, *tail = next->is_exact ? &next->exact : &next->tail;
 
+	merge_end(ret->is_exact ? &ret->exact : &ret->head, head, &ret->head);
+	merge_end(ret->is_exact ? &ret->exact : &ret->tail, tail, &ret->tail);
 	if (a && b) {
 		best = *a;
 		set_union(&best, b, &best_ok);

@@ -79,7 +79,7 @@ struct logs_nccl {
 	const char *bootstrap;  /* interface:address */
 	const char *plugin;     /* external net plugin, if one was loaded */
 	uint64_t transport[TRANSPORT_COUNT];
-	uint64_t gdr, cumem, ipc;
+	uint64_t gdr;
 	uint64_t gdr_on, gdr_off; /* "GPU Direct RDMA Enabled for ...", "... Disabled for ..." */
 	uint64_t init_start, init_complete, destroyed;
 	int64_t nranks_max, nodes_max;
@@ -117,7 +117,7 @@ struct logs {
 	size_t trigger_count; /* of readers */
 	struct logs_event **event; /* after logs_finish: by file and line */
 	size_t event_count;
-	uint64_t *pattern_total;   /* lines by pattern, also those beyond what is kept */
+	uint64_t *pattern_total;   /* lines by pattern, also those beyond what is kept; of harmless ones the first thousands */
 	struct logs_file *file;
 	size_t file_count;
 	struct logs_rank **rank;   /* after logs_finish: by rank */

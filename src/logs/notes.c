@@ -31,27 +31,35 @@ void notes_init(struct notes *n, struct arena *a)
 
 /* -- what NCCL chose ----------------------------------------------------------------------------------------------------- */
 
+/* "] via NET/IB/0/GDRDMA": in the same word as the network's device. */
+static bool ends_with_gdr(struct str rest)
+{
+	size_t i = 9;
+	for (; i < rest.len && rest.ptr[i] >= ' '; i++)
+		if (rest.ptr[i] == 'G' && str_starts(str_skip(rest, i), "GDRDMA"))
+			return true;
+	return false;
+}
+
 bool notes_glance(struct notes *n, unsigned trigger, const char *at, const char *end)
 {
 	struct str rest = str_n(at, (size_t)(end - at < 80 ? end - at : 80));
 	switch (trigger) {
 	case VIA_P2P:
 		n->nccl.transport[TRANSPORT_P2P]++;
-		n->nccl.cumem += str_has(rest, "CUMEM");
-		n->nccl.ipc += str_has(rest, "IPC");
 		return true;
 	case VIA_SHM:
 	case VIA_DIRECT:
 		n->nccl.transport[TRANSPORT_SHM]++;
 		return true;
 	case VIA_NET:
-		if (str_has(rest, "NET/IB"))
+		if (str_starts(rest, "] via NET/IB"))
 			n->nccl.transport[TRANSPORT_IB]++;
-		else if (str_has(rest, "NET/Socket"))
+		else if (str_starts(rest, "] via NET/Socket"))
 			n->nccl.transport[TRANSPORT_SOCKET]++;
 		else
 			n->nccl.transport[TRANSPORT_NET]++;
-		n->nccl.gdr += str_has(rest, "GDRDMA");
+		n->nccl.gdr += ends_with_gdr(rest);
 		return true;
 	case VIA_COLLNET:
 		n->nccl.transport[TRANSPORT_COLLNET]++;
@@ -430,8 +438,6 @@ static void merge_nccl(struct notes *into, const struct logs_nccl *b)
 	for (int i = 0; i < TRANSPORT_COUNT; i++)
 		a->transport[i] += b->transport[i];
 	a->gdr += b->gdr;
-	a->cumem += b->cumem;
-	a->ipc += b->ipc;
 	a->init_start += b->init_start;
 	a->init_complete += b->init_complete;
 	a->destroyed += b->destroyed;

@@ -52,9 +52,9 @@ static const char *spaces(const char *p, const char *end)
 	return p;
 }
 
-static bool has(const char *p, const char *end, const char *text)
+static inline __attribute__((always_inline)) bool has(const char *p, const char *end, const char *text)
 {
-	size_t n = strlen(text);
+	size_t n = strlen(text); /* known to the compiler */
 	return (size_t)(end - p) >= n && memcmp(p, text, n) == 0;
 }
 

@@ -12,7 +12,8 @@
 #define CHUNK ((size_t)512 << 10)
 #define LINE_MAX_BYTES ((size_t)64 << 10) /* longer lines are cut into pieces */
 #define CANDIDATES 512
-#define SATURATED 2000                    /* harmless lines of one pattern that are verified; later ones are only counted */
+#define SATURATED 2000                    /* harmless lines of one pattern; later ones are not looked for */
+#define TRIES 4000                        /* the same for lines in which only a literal of it stands */
 #define CAREFUL_FILE ((uint64_t)8 << 20)  /* of each file every line of so much is read, to know who said what last */
 #define CAREFUL_ALL ((uint64_t)32 << 20)
 #define SNIPPET_LINES 4000                /* after the last trigger */
@@ -41,7 +42,10 @@ struct scanner {
 	struct arena *arena;
 	struct fold fold;
 	struct notes notes;
-	uint32_t *hits; /* by pattern */
+	uint32_t *hits, *tries; /* by pattern */
+	bool *muted;    /* by owner: not looked for any more */
+	struct filter_bits *bits; /* the filter's without the muted ones; NULL: all */
+	bool mute_more;
 
 	/* the chunk at hand */
 	const char *p;
@@ -187,6 +191,12 @@ static void open_line(struct scanner *s, size_t at)
 
 static void note_trigger(struct scanner *s, unsigned trigger, size_t at);
 
+static void mute(struct scanner *s, unsigned owner)
+{
+	s->mute_more |= !s->muted[owner];
+	s->muted[owner] = true;
+}
+
 static void on_hit(void *arg, unsigned owner, size_t at)
 {
 	struct scanner *s = arg;
@@ -194,8 +204,8 @@ static void on_hit(void *arg, unsigned owner, size_t at)
 
 	if (owner < count) {
 		const struct logs_pattern *p = logs_matcher_pattern(s->l->matcher, owner);
-		if (p->class == LOGS_NOISE && s->hits[owner] >= SATURATED) {
-			s->hits[owner]++;
+		if (p->class == LOGS_NOISE && (s->hits[owner] >= SATURATED || ++s->tries[owner] >= TRIES)) {
+			mute(s, owner);
 			return;
 		}
 	} else if (owner < count + NOTES_TRIGGERS && notes_glance(&s->notes, owner - (unsigned)count, s->p + at, s->p + s->n)) {
@@ -326,7 +336,11 @@ static void scan_chunk(struct scanner *s, const char *p, size_t n)
 	s->snippet_from = 0;
 	if (s->bytes < CAREFUL_FILE && atomic_fetch_add(&s->l->private->careful, n) < CAREFUL_ALL)
 		read_carefully(s);
-	filter_scan(logs_matcher_filter(s->l->matcher), p, n, on_hit, s);
+	if (s->mute_more) {
+		s->bits = filter_bits_without(logs_matcher_filter(s->l->matcher), s->muted, s->bits);
+		s->mute_more = false;
+	}
+	filter_scan(logs_matcher_filter(s->l->matcher), s->bits, p, n, on_hit, s);
 	close_line(s);
 	if (s->snippet) {
 		size_t before = s->snippet_text.len;
@@ -425,7 +439,9 @@ static void scanner_init(struct scanner *s, struct logs *l, unsigned file)
 	fold_init(&s->fold, s->arena, l->matcher);
 	notes_init(&s->notes, s->arena);
 	s->hits = calloc(logs_matcher_pattern_count(l->matcher) + 1, sizeof(*s->hits));
-	if (!s->hits)
+	s->muted = calloc(logs_matcher_pattern_count(l->matcher) + NOTES_TRIGGERS + l->trigger_count + 1, sizeof(*s->muted));
+	s->tries = calloc(logs_matcher_pattern_count(l->matcher) + 1, sizeof(*s->tries));
+	if (!s->hits || !s->tries || !s->muted)
 		abort();
 }
 
@@ -479,6 +495,9 @@ static void scanner_close(struct scanner *s, struct logs_input *in)
 	pthread_mutex_unlock(&l->private->lock);
 	fold_free(&s->fold);
 	free(s->hits);
+	free(s->tries);
+	free(s->muted);
+	free(s->bits);
 	buf_free(&s->snippet_text);
 	logs_scratch_free(s->scratch);
 	arena_free(s->arena);

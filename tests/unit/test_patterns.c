@@ -68,7 +68,7 @@ static bool found(struct logs_matcher *m, struct logs_scratch *scratch, const ch
 	assert_non_null(line);
 	memcpy(line + FILTER_PAD, sample, n);
 	candidate_count = 0;
-	filter_scan(logs_matcher_filter(m), line + FILTER_PAD, n, on_literal, NULL);
+	filter_scan(logs_matcher_filter(m), NULL, line + FILTER_PAD, n, on_literal, NULL);
 	size_t count = logs_match(m, scratch, str_n(line + FILTER_PAD, n), str_n(line + FILTER_PAD, n), candidate, candidate_count, hit);
 	for (size_t i = 0; i < count; i++)
 		is |= hit[i].pattern == which;
