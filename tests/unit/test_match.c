@@ -165,7 +165,7 @@ static void literals_are_required(void **state)
 	expect_literals("(?<=before )later", "before ");
 	expect_literals("[a-z]+", NULL);
 	expect_literals("ab{2,3}cdef", "bcdef");
-	expect_literals("port \\d+ taken", " taken");
+	expect_literals("port \\d+ of \\d* taken", " taken");
 }
 
 /* -- formats ------------------------------------------------------------------------------------------------------------- */
