@@ -145,7 +145,7 @@ static const char *headline(struct explaining *x)
 		buf_fmt(&b, cli_tr(c, " on %zu nodes", "，%zu 个节点"), x->logs->host_count);
 	if (flight_count(x->sources.flight))
 		buf_fmt(&b, cli_tr(c, ", %zu Flight Recorder dumps", "，%zu 个 Flight Recorder 转储"), flight_count(x->sources.flight));
-	buf_fmt(&b, cli_tr(c, ", %llu lines.", "，共 %llu 行。"), (unsigned long long)lines);
+	buf_fmt(&b, lines == 1 ? cli_tr(c, ", 1 line.", "，共 1 行。") : cli_tr(c, ", %llu lines.", "，共 %llu 行。"), (unsigned long long)lines);
 	const char *text = arena_strndup(c->arena, b.ptr, b.len);
 	buf_free(&b);
 	return text;
@@ -208,7 +208,7 @@ static const char *nccl_line(struct explaining *x)
 	struct buf b = BUF_MAX(4096);
 	if (!n->version_count && !n->network)
 		return NULL;
-	buf_fmt(&b, "NCCL %s", n->version_count ? n->version[0] : "?");
+	buf_fmt(&b, "NCCL%s%s", n->version_count ? " " : "", n->version_count ? n->version[0] : "");
 	if (n->network)
 		buf_fmt(&b, cli_tr(c, ", network %s", "，网络 %s"), n->network);
 	if (n->plugin)

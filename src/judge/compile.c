@@ -36,7 +36,7 @@ int compile_create_tables(struct store *s)
 	return store_exec(s,
 		"CREATE TABLE cause(id TEXT PRIMARY KEY, stage INTEGER, title TEXT, why TEXT, title_zh TEXT, why_zh TEXT, explains TEXT, verify TEXT, ask TEXT, sources TEXT) WITHOUT ROWID;"
 		"CREATE TABLE fix(cause TEXT, ord INTEGER, id TEXT, kind TEXT, cond TEXT, text TEXT, text_zh TEXT, cost TEXT, cost_zh TEXT, commands TEXT, needs TEXT, undo TEXT, PRIMARY KEY(cause, ord)) WITHOUT ROWID;"
-		"CREATE TABLE rule(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, cause TEXT, tbl TEXT, mode TEXT, essential INTEGER, gate TEXT, level TEXT, certainty TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT, reads TEXT);"
+		"CREATE TABLE rule(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, cause TEXT, tbl TEXT, mode TEXT, essential INTEGER, gate TEXT, level TEXT, certainty TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT, reads TEXT, shown TEXT);"
 		"CREATE TABLE pattern(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, alone INTEGER, literals TEXT, says TEXT, says_zh TEXT, hit TEXT, miss TEXT);"
 		"CREATE TABLE map(ord INTEGER PRIMARY KEY, id TEXT, stage TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT);"
 		"CREATE TABLE plan(id TEXT PRIMARY KEY, sql TEXT, sql_zh TEXT) WITHOUT ROWID;"
@@ -264,7 +264,7 @@ static void add_placeholders(struct compile *c, const struct yaml *entry, const 
 	}
 }
 
-/* The facts that `given` and `wrong` look at: the evidence. */
+/* The facts that a statement looks at, in its order. */
 static const char *reads_of(struct compile *c, const char *sql)
 {
 	struct store_query *q;
@@ -301,14 +301,17 @@ static void compile_rule(struct compile *c, const struct yaml *entry)
 	const char *zh = chinese(c, overlay(c, id), "says", says);
 	struct buf select = BUF_MAX(65536), names = BUF_MAX(65536);
 	buf_fmt(&select, "SELECT \"%s\".rowid, \"%s\".node, (%s), (%s), (%s), (%s)", table, table, given ? given : "1", wrong, subject ? subject : "NULL", rank ? rank : "NULL");
+	size_t values_at = select.len;
 	add_placeholders(c, entry, table, says, &select, &names);
 	add_placeholders(c, entry, table, zh, &select, &names);
+	/* What the sentence names is the evidence that a person looks for first; then what decides, then what only lets the rule apply. */
+	const char *shown = arena_printf(c->arena, "SELECT 0%s, (%s), (%s) FROM \"%s\"", buf_view(&select).ptr + values_at, wrong, given ? given : "1", table);
 	buf_fmt(&select, " FROM \"%s\" WHERE (%s)", table, where ? where : "1");
 	if (check_sql(c, entry->line, select.ptr)) {
 		const char *reads = reads_of(c, arena_printf(c->arena, "SELECT (%s), (%s) FROM \"%s\"", given ? given : "1", wrong, table));
 		bool is_essential = essential && strcmp(essential, "true") == 0; /* its unknowns count: always asked */
-		const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, cause, table, choice(c, entry, "mode", "any", modes), is_essential ? "1" : "0", is_essential ? NULL : gate_make(c->arena, table, where, given), choice(c, entry, "level", "fail", levels), choice(c, entry, "certainty", "certain", sure), select.ptr, buf_view(&names).ptr, says, zh, reads};
-		insert(c, entry->line, "INSERT OR REPLACE INTO rule VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values, 14);
+		const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, cause, table, choice(c, entry, "mode", "any", modes), is_essential ? "1" : "0", is_essential ? NULL : gate_make(c->arena, table, where, given), choice(c, entry, "level", "fail", levels), choice(c, entry, "certainty", "certain", sure), select.ptr, buf_view(&names).ptr, says, zh, reads, reads_of(c, shown)};
+		insert(c, entry->line, "INSERT OR REPLACE INTO rule VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values, 15);
 	}
 	buf_free(&select);
 	buf_free(&names);

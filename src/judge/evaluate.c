@@ -214,7 +214,7 @@ static bool wanted(const struct judge *j, const char *cause)
 
 /* One rule as it stands in the store. */
 struct rule {
-	const char *id, *cause, *table, *level, *certainty, *sql, *names, *says, *reads;
+	const char *id, *cause, *table, *level, *certainty, *sql, *names, *says, *reads, *shown;
 	bool essential;
 	int stage;
 };
@@ -323,7 +323,7 @@ static void fire(struct judge *j, struct candidates *c, const struct rule *r, co
 		take_event(j, f, row);
 	if (!store_is_null(q, 5))
 		f->rank = store_int(q, 5);
-	add_reads(j, f, r->reads, row);
+	add_reads(j, f, r->shown, row);
 }
 
 static void run_rule(struct judge *j, struct candidates *c, const struct rule *r, struct stage_seen *seen, struct unknown_fact **unknown)
@@ -393,7 +393,7 @@ static bool is_shut(struct judge *j, const struct store_query *q, bool refused)
 void evaluate_rules(struct judge *j, struct candidates *c, struct stage_seen *seen, struct unknown_fact **ret_unknown)
 {
 	struct store_query *q;
-	const char *sql = arena_printf(j->arena, "SELECT id, cause, tbl, level, certainty, sql, names, %s, reads, essential, gate FROM rule WHERE mode IN ('any', '%s') ORDER BY ord",
+	const char *sql = arena_printf(j->arena, "SELECT id, cause, tbl, level, certainty, sql, names, %s, reads, essential, gate, shown FROM rule WHERE mode IN ('any', '%s') ORDER BY ord",
 		j->chinese ? "coalesce(says_zh, says)" : "says", j->mode == JUDGE_CHECK ? "check" : "explain");
 	if (store_prepare(j->store, sql, &q, NULL) < 0)
 		return;
@@ -407,7 +407,7 @@ void evaluate_rules(struct judge *j, struct candidates *c, struct stage_seen *se
 			continue;
 		if (t != TABLE_COUNT && j->facts->count[t] && is_shut(j, q, refused))
 			continue;
-		struct rule r = {copy(j, q, 0), copy(j, q, 1), copy(j, q, 2), copy(j, q, 3), copy(j, q, 4), copy(j, q, 5), copy(j, q, 6), copy(j, q, 7), copy(j, q, 8), essential, stage};
+		struct rule r = {copy(j, q, 0), copy(j, q, 1), copy(j, q, 2), copy(j, q, 3), copy(j, q, 4), copy(j, q, 5), copy(j, q, 6), copy(j, q, 7), copy(j, q, 8), copy(j, q, 11), essential, stage};
 		run_rule(j, c, &r, seen, ret_unknown);
 	}
 	store_finish(q);

@@ -88,12 +88,21 @@ const char *texts_command(struct judge *j, const char *command)
 	return filled(j, command, true);
 }
 
+/* "python …" in knowledge means the interpreter that is examined: what PATH gives may be another one. */
+static const char *of_interpreter(struct judge *j, const char *command)
+{
+	if (strncmp(command, "python -m pip ", 14) != 0 && strncmp(command, "python -c ", 10) != 0)
+		return command;
+	const char *path = one_text(j, "SELECT shell_word(path) FROM python WHERE path IS NOT NULL AND NOT coalesce(externally_managed, 0) AND coalesce(manager, '') <> 'uv' LIMIT 1");
+	return path ? arena_printf(j->arena, "%s%s", path, command + 6) : command;
+}
+
 static const char *const *commands(struct judge *j, const char *lines, bool fill)
 {
 	const char *const *list = evaluate_lines(j->arena, lines);
 	if (fill)
 		for (size_t i = 0; list[i]; i++)
-			((const char **)list)[i] = texts_command(j, list[i]);
+			((const char **)list)[i] = of_interpreter(j, texts_command(j, list[i]));
 	return list;
 }
 
@@ -165,10 +174,11 @@ int judge_cause(struct judge *j, const char *id, bool facts_known, struct cause_
 	ret->why = arena_strdup(j->arena, store_text(q, 2));
 	ret->explains = evaluate_lines(j->arena, store_text(q, 3));
 	const char *verify = store_text(q, 4) ? arena_strdup(j->arena, store_text(q, 4)) : NULL;
-	ret->ask = evaluate_lines(j->arena, store_text(q, 5));
+	const char *ask = store_text(q, 5) ? arena_strdup(j->arena, store_text(q, 5)) : NULL;
 	ret->sources = evaluate_lines(j->arena, store_text(q, 6));
 	store_finish(q);
 	ret->verify = commands(j, verify, facts_known);
+	ret->ask = commands(j, ask, facts_known);
 	ret->fixes = read_fixes(j, id, facts_known);
 	return 0;
 }

@@ -116,11 +116,19 @@ static void add_repeats(struct fold *f, struct logs_event *into, const struct lo
 		add_repeat(f, into, e->repeat[i].file, e->repeat[i].line, e->repeat[i].rank >= 0 ? e->repeat[i].rank : e->rank, e->repeat[i].time);
 }
 
-/* Counts are added; the earlier line is the first, and its text stands. */
+/* The line of source in a traceback, which holds the words of the error that follows. */
+static bool is_source(const char *text)
+{
+	while (text && (*text == ' ' || *text == '\t'))
+		text++;
+	return text && strncmp(text, "raise ", 6) == 0;
+}
+
+/* Counts are added; the earlier line is the first, and its text stands, unless it is only a line of source. */
 static void merge(struct fold *f, struct logs_event *into, const struct logs_event *e, enum logs_class class)
 {
 	into->count += e->count;
-	bool before = is_before(e, into);
+	bool before = is_source(e->text) != is_source(into->text) ? is_source(into->text) : is_before(e, into);
 	add_repeat(f, into, before ? into->file : e->file, before ? into->line : e->line, e->rank, before ? into->time : e->time);
 	add_repeats(f, into, e);
 	if (before) {

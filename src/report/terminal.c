@@ -108,16 +108,45 @@ static const char *value_text(const struct report *r, const struct evidence *e)
 	return arena_printf(r->arena, "%lld", (long long)v->i);
 }
 
+/* What says nothing to a person: the name of what the line speaks of, and what only lets a rule apply. */
+static bool is_aside(const struct finding *f, const struct evidence *e)
+{
+	static const char *const asides[] = {"system.platform", "driver.vendor", "driver.loaded", "variable.name", "variable.problem", "variable.detail", "package.canonical", "package.name", "gpu.index", "torch.build", "system.root_kind", "package.location", "torch.nccl_package"};
+	if (e == f->evidence && !e->next)
+		return false;
+	for (size_t i = 0; i < sizeof asides / sizeof asides[0]; i++)
+		if (e->fact && strcmp(e->fact, asides[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A fact in one line: what, of which one, its value, where it was read. */
+static const char *fact_text(const struct report *r, const struct finding *f, const struct evidence *e)
+{
+	const char *of = e->subject ? e->subject : f->table && strncmp(e->fact, f->table, strlen(f->table)) == 0 ? f->key : NULL;
+	const char *origin = e->origin && strncmp(e->origin, "tables: ", 8) != 0 ? e->origin : NULL, *dot_at = strchr(e->fact, '.'), *what = e->fact;
+	if (of && strcmp(e->fact, "variable.value") == 0)
+		what = of;
+	else if (of && dot_at && strlen(of) < 40 && !strchr(of, '/'))
+		what = arena_printf(r->arena, "%.*s[%s]%s", (int)(dot_at - e->fact), e->fact, of, dot_at);
+	return arena_printf(r->arena, "%s = %s%s%s", what, value_text(r, e), origin ? "   " : "", origin ? origin : "");
+}
+
 static void seen(const struct report *r, struct buf *out, const struct finding *f)
 {
 	int n = 0;
-	for (const struct evidence *e = f->evidence; e && (r->verbose || n < EVIDENCE_SHOWN); e = e->next, n++) {
-		const char *text = e->fact ? arena_printf(r->arena, "%s = %s%s%s", e->fact, value_text(r, e), e->origin ? "   " : "", e->origin ? e->origin : "")
+	bool only_asides = true;
+	for (const struct evidence *e = f->evidence; e; e = e->next)
+		only_asides &= is_aside(f, e);
+	for (const struct evidence *e = f->evidence; e && (r->verbose || n < EVIDENCE_SHOWN); e = e->next) {
+		if (!r->verbose && !only_asides && is_aside(f, e))
+			continue;
+		const char *text = e->fact ? fact_text(r, f, e)
 					   : arena_printf(r->arena, "%s:%lld  %s", e->file ? e->file : "-", (long long)e->line, e->text ? e->text : "");
 		struct str s = str_of(text);
 		if (!r->verbose && s.len > 400)
 			s = str_cut(s, 400);
-		line_of(r, out, tr(r, "seen", "依据"), n == 0, s, true);
+		line_of(r, out, tr(r, "seen", "依据"), n++ == 0, s, true);
 	}
 }
 
@@ -186,9 +215,11 @@ static void finding(const struct report *r, struct buf *out, const struct findin
 	text_pad(out, 2);
 	text_style(out, r->color, style_of(s), mark(r, s));
 	buf_char(out, ' ');
-	text_style(out, r->color, TEXT_BOLD, title);
-	text_style(out, r->color, TEXT_BOLD, stop);
 	int width = 4 + text_width(str_of(title)) + text_width(str_of(stop)), right = text_width(str_of(where));
+	struct buf heading = BUF_MAX(4096);
+	text_wrap(&heading, str_of(arena_printf(r->arena, "%s%s", title, stop)), 4, 4, r->columns);
+	text_style(out, r->color, TEXT_BOLD, buf_view(&heading).ptr);
+	buf_free(&heading);
 	if (width + 2 + right <= r->columns) {
 		text_pad(out, r->columns - width - right);
 	} else {
@@ -318,7 +349,8 @@ void report_terminal(const struct report *r, struct buf *out)
 		text_wrap(&wrapped, str_of(verdict), 2, 2, r->columns);
 		text_style(out, r->color, style, buf_view(&wrapped).ptr);
 		buf_free(&wrapped);
-		text_pad(out, 2);
+		buf_char(out, '\n');
+		text_pad(out, r->columns > right ? r->columns - right : 0);
 	}
 	text_style(out, r->color, TEXT_DIM, took);
 	buf_char(out, '\n');
