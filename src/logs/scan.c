@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "logs/clean.h"
+#include "logs/file_rank.h"
 #include "logs/fold.h"
 #include "logs/logs.h"
 #include "logs/notes.h"
@@ -414,6 +415,7 @@ static void scan_input(struct scanner *s, struct logs_input *in)
 		}
 		first = false;
 		size_t n = whole_lines(b.raw, have, last);
+		s->lines += last && n && b.raw[n - 1] != '\n';
 		char saved[FILTER_PAD];
 		memcpy(saved, b.raw + n, FILTER_PAD);
 		memset(b.raw + n, '\n', FILTER_PAD);
@@ -461,12 +463,17 @@ static void settle_ranks(struct scanner *s)
 {
 	int64_t own = rank_of_file(s);
 	bool one_of_many = s->l->file_count > 1;
+	int64_t own_local = PREFIX_UNSET;
+	if (own < 0 && s->notes.rank_count == 0)
+		file_rank(s->l->file[s->file].name, &own, &own_local);
 	for (size_t i = 0; i < s->fold.count; i++) {
 		struct logs_event *e = s->fold.event[i];
 		if (e->rank < 0)
 			e->rank = notes_rank_of(&s->notes, e->host, e->pid);
-		if (e->rank < 0 && e->number < 0 && e->local_rank < 0 && one_of_many)
+		if (e->rank < 0 && e->number < 0 && e->local_rank < 0 && one_of_many) {
 			e->rank = own;
+			e->local_rank = own_local;
+		}
 	}
 }
 

@@ -99,3 +99,15 @@ print(rc, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 96 << 10)' "$
 	run "$davy" explain --timeline --color never time.log
 	[[ "${lines[0]}" == *03:04:05*"rank 1"* ]]
 }
+
+@test "whose log it is, by the file's name: torchrun's folders, rank files" {
+	mkdir -p run/attempt_0/3 run/attempt_0/0 flat
+	echo '{"message": {"message": "OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB", "extraInfo": {"py_callstack": "Traceback (most recent call last):\n  File \"t.py\", line 3, in f\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB\n", "timestamp": "1718000000"}}}' > run/attempt_0/3/error.json
+	echo 'ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.' > run/attempt_0/0/stderr.log
+	run --separate-stderr "$davy" explain --json run
+	[ "$(cause <<<"$output")" = "program.gpu-out-of-memory 3" ]
+	for r in 0 1 2 3; do echo 'ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.' > flat/train-rank$r.log; done
+	echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB' > flat/train-rank2.log
+	run --separate-stderr "$davy" explain --json flat
+	[ "$(cause <<<"$output")" = "program.gpu-out-of-memory 2" ]
+}
