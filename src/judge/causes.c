@@ -1,6 +1,7 @@
 /* From candidates to the root: this is the heart. The rules, in the order they are applied:
  *
  *   merge     candidates of one cause become one finding: the strongest certainty, all evidence, all ranks.
+ *   survived  what stands in a log before the run ended well, and had no consequence, is a warning and no fault.
  *   doubt     one symptom, several causes: when one of them is likely or certain, the merely possible ones go.
  *   ground    on a machine, what stands on a missing ground is not reached: no PyTorch with CUDA, no companions to judge.
  *   fold      a finding that another one explains (declared in the cause) lies folded under it.
@@ -164,6 +165,33 @@ static void rank_by_host(struct judge *j, struct finding *f)
 	}
 	f->rank = only;
 	add_rank(j, f, only);
+}
+
+/* -- survived ----------------------------------------------------------------------------------------------------------- */
+
+/* Where the log says that the run ended well; -1 when it does not, or when something failed as well. */
+static int64_t end_of_good_run(struct judge *j)
+{
+	int64_t end = -1;
+	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
+		const char *class = facts_get_text(event, event__class), *pattern = facts_get_text(event, event__pattern);
+		int64_t seq;
+		if (class && strcmp(class, "consequence") == 0)
+			return -1;
+		if (pattern && strcmp(pattern, "run.finished") == 0 && facts_get_int(event, event__seq, &seq) && seq > end)
+			end = seq;
+	}
+	return end;
+}
+
+/* The environment only: hardware, networks and programs can be at fault though the run reaches its end. */
+static void soften_survived(struct judge *j, struct finding *list)
+{
+	int last_stage = stage_by_name("toolchain", 9);
+	int64_t end = j->mode == JUDGE_EXPLAIN ? end_of_good_run(j) : -1;
+	for (struct finding *f = list; f && end >= 0; f = f->next)
+		if (f->status == STATUS_FAIL && f->stage <= last_stage && f->first_seq >= 0 && f->first_seq < end)
+			f->status = STATUS_WARN;
 }
 
 /* -- doubt, ground, fold ------------------------------------------------------------------------------------------------ */
@@ -349,6 +377,7 @@ void causes_order(struct judge *j, struct candidates *c, const struct stage_seen
 	struct finding *list = merge(j, c->first);
 	for (struct finding *f = list; f; f = f->next)
 		rank_by_host(j, f);
+	soften_survived(j, list);
 	drop_doubts(&list);
 	apply_grounds(j, &list, ret);
 	sort(&list);
