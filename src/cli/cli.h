@@ -76,6 +76,7 @@ struct examination {
 };
 
 /* Collects, derives and judges a machine. */
+int cli_only(struct cli *c, struct judge *j); /* is --only a stage or a cause? 0, or the exit status after a message */
 int cli_examine(struct cli *c, struct host *door, struct examination *ret);
 
 double cli_clock_ms(void);

@@ -72,6 +72,16 @@ static int check_python(struct cli *c, struct host *door)
 	return 0;
 }
 
+int cli_only(struct cli *c, struct judge *j)
+{
+	const char *only = c->options.only;
+	struct cause_text text;
+
+	if (!only || stage_by_name(only, strlen(only)) >= 0 || (strchr(only, '.') && judge_cause(j, only, false, &text) == 0))
+		return 0;
+	return cli_fail(c, EXIT_USAGE, cli_tr(c, "--only %s: neither a stage nor a cause; the causes: davy cause", "--only %s：既不是阶段，也不是原因；原因列表：davy cause"), only);
+}
+
 int cli_examine(struct cli *c, struct host *door, struct examination *ret)
 {
 	*ret = (struct examination){.facts = facts_new(c->arena)};
@@ -98,6 +108,9 @@ int cli_examine(struct cli *c, struct host *door, struct examination *ret)
 	if (rc < 0)
 		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
 	ret->judge = (struct judge){.arena = c->arena, .store = ret->store, .facts = ret->facts, .mode = JUDGE_CHECK, .chinese = c->chinese, .only = c->options.only};
+	rc = cli_only(c, &ret->judge);
+	if (rc)
+		return rc;
 	judge_derive(&ret->judge);
 	ret->part_names[n - 2] = "store";
 	ret->part_ms[n - 2] = cli_clock_ms() - start;

@@ -322,6 +322,9 @@ static int judge_all(struct explaining *x)
 	if (rc < 0)
 		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
 	struct judge judge = {.arena = c->arena, .store = x->store, .facts = x->facts, .mode = JUDGE_EXPLAIN, .chinese = c->chinese, .only = c->options.only};
+	rc = cli_only(c, &judge);
+	if (rc)
+		return rc;
 	judge_derive(&judge);
 	judge_run(&judge, &x->judgement);
 	if (x->judgement.verdict == VERDICT_UNKNOWN && !x->judgement.fails)

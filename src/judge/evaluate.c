@@ -415,6 +415,16 @@ void evaluate_rules(struct judge *j, struct candidates *c, struct stage_seen *se
 
 /* -- events: a line of class evidence whose pattern names a cause is a candidate of its own ------------------------------------ */
 
+/* The mark that ended the log's own sentence is no part of a value. */
+static const char *without_stop(struct judge *j, const char *value)
+{
+	size_t n = strlen(value);
+
+	if (n < 2 || !strchr(".,;", value[n - 1]) || strchr(".,; ", value[n - 2]))
+		return value;
+	return arena_strndup(j->arena, value, n - 1);
+}
+
 static const char *capture_text(struct judge *j, const char *says, const struct facts_row *event)
 {
 	struct buf b = BUF_MAX(65536);
@@ -434,7 +444,7 @@ static const char *capture_text(struct judge *j, const char *says, const struct 
 				value = arena_printf(j->arena, "%lld", (long long)n);
 		}
 		if (value)
-			placeholder_format(&b, p.format, value);
+			placeholder_format(&b, p.format, without_stop(j, value));
 		else
 			buf_char(&b, '?');
 		copied = p.end;

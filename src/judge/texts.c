@@ -58,14 +58,14 @@ static bool is_quoted(const char *text, size_t n)
 	return inside;
 }
 
-/* For a command, values become words of the shell; in a sentence they stand as they are. */
-static const char *filled(struct judge *j, const char *command, bool shell)
+/* For a command, values become words of the shell; in a sentence they stand as they are. Where no machine is known, names stand for its values. */
+static const char *filled(struct judge *j, const char *command, bool shell, bool known)
 {
 	struct buf b = BUF_MAX(65536);
 	const char *at = command, *copied = command;
 	struct placeholder p;
 	while (placeholder_next(&at, PLACEHOLDER_COMMAND, &p)) {
-		const char *value = placeholder_is_computed(&p)
+		const char *value = !known ? NULL : placeholder_is_computed(&p)
 			? computed(j, p.name)
 			: one_text(j, arena_printf(j->arena, "SELECT \"%s\" FROM \"%s\" WHERE \"%s\" IS NOT NULL LIMIT 1", placeholder_column(j->arena, &p), placeholder_table(j->arena, &p), placeholder_column(j->arena, &p)));
 		buf_add(&b, copied, (size_t)(p.start - copied));
@@ -73,8 +73,8 @@ static const char *filled(struct judge *j, const char *command, bool shell)
 			placeholder_shell(&b, value, is_quoted(command, (size_t)(p.start - command)));
 		else if (value)
 			placeholder_format(&b, p.format, value);
-		else
-			buf_fmt(&b, "<%s>", placeholder_is_computed(&p) ? computed_name(&p) : placeholder_column(j->arena, &p));
+		else if (!str_is(p.name, "plan.why"))
+			buf_fmt(&b, str_is(p.name, "pip") ? "%s" : "<%s>", placeholder_is_computed(&p) ? computed_name(&p) : placeholder_column(j->arena, &p));
 		copied = p.end;
 	}
 	buf_text(&b, copied);
@@ -85,7 +85,7 @@ static const char *filled(struct judge *j, const char *command, bool shell)
 
 const char *texts_command(struct judge *j, const char *command)
 {
-	return filled(j, command, true);
+	return filled(j, command, true, true);
 }
 
 /* "python …" in knowledge means the interpreter that is examined: what PATH gives may be another one. */
@@ -97,12 +97,11 @@ static const char *of_interpreter(struct judge *j, const char *command)
 	return path ? arena_printf(j->arena, "%s%s", path, command + 6) : command;
 }
 
-static const char *const *commands(struct judge *j, const char *lines, bool fill)
+static const char *const *commands(struct judge *j, const char *lines, bool known)
 {
 	const char *const *list = evaluate_lines(j->arena, lines);
-	if (fill)
-		for (size_t i = 0; list[i]; i++)
-			((const char **)list)[i] = of_interpreter(j, texts_command(j, list[i]));
+	for (size_t i = 0; list[i]; i++)
+		((const char **)list)[i] = known ? of_interpreter(j, texts_command(j, list[i])) : filled(j, list[i], true, false);
 	return list;
 }
 
@@ -149,8 +148,8 @@ static struct fix *read_fixes(struct judge *j, const char *cause, bool by_facts)
 		if (!applies[i] && (any_cure || f->workaround))
 			continue;
 		f->commands = commands(j, (const char *)f->commands, by_facts);
-		if (f->text && by_facts)
-			f->text = filled(j, f->text, false);
+		if (f->text)
+			f->text = filled(j, f->text, false, by_facts);
 		*tail = f;
 		tail = &f->next;
 	}

@@ -156,7 +156,7 @@ static void one_fix(const struct report *r, struct buf *out, const struct fix *f
 	bool first = true;
 	const char *text = fix->text;
 	if (fix->workaround && fix->cost)
-		text = text ? arena_printf(r->arena, "%s %s%s", text, tr(r, "Cost: ", "代价："), fix->cost) : arena_printf(r->arena, "%s%s", tr(r, "cost: ", "代价："), fix->cost);
+		text = text ? arena_printf(r->arena, "%s%s%s", text, tr(r, " Cost: ", "代价："), fix->cost) : arena_printf(r->arena, "%s%s", tr(r, "cost: ", "代价："), fix->cost);
 	if (text) {
 		line_of(r, out, name, true, str_of(text), true);
 		first = false;
