@@ -92,11 +92,27 @@ static bool has_curly_quote(struct str s)
 	return false;
 }
 
+static bool has_spelling(const char *p, size_t n, char first, const char *const *spellings)
+{
+	const char *end = p + n;
+	while ((p = memchr(p, first, (size_t)(end - p)))) {
+		for (size_t i = 0; spellings[i]; i++)
+			if (str_starts(str_n(p, (size_t)(end - p)), spellings[i]))
+				return true;
+		p++;
+	}
+	return false;
+}
+
+#define LEARN_BYTES ((size_t)128 << 10)
+
 void clean_learn(struct clean_habit *habit, const char *p, size_t n)
 {
-	struct str s = str_n(p, n);
-	habit->escaped |= str_has(s, "\\u001b[") || str_has(s, "\\x1b[") || str_has(s, "^[[") || str_has(s, "\\033[") || str_has(s, "(most recent call last):\\n");
-	habit->curly |= has_curly_quote(s);
+	static const char *const backslash[] = {"\\u001b[", "\\x1b[", "\\033[", "\\n  File ", NULL}, *const caret[] = {"^[[", NULL};
+	if (n > LEARN_BYTES)
+		n = LEARN_BYTES;
+	habit->escaped |= has_spelling(p, n, '\\', backslash) || has_spelling(p, n, '^', caret);
+	habit->curly |= has_curly_quote(str_n(p, n));
 }
 
 bool clean_needed(const struct clean_habit *habit, const char *p, size_t n)

@@ -117,6 +117,8 @@ static const struct {
 
 static char level_of(struct str s)
 {
+	if (s.len < 4 || s.len > 8 || !strchr("IWEDCFNTiwed", s.ptr[0]))
+		return 0;
 	for (size_t i = 0; i < sizeof(level_words) / sizeof(level_words[0]); i++)
 		if (str_is(s, level_words[i].word))
 			return level_words[i].level;

@@ -25,6 +25,7 @@
 
 struct logs_private {
 	pthread_mutex_t lock;
+	bool *muted; /* by owner: harmless patterns of which other files had enough */
 	struct fold fold;
 	struct notes notes;
 	size_t file_cap;
@@ -46,7 +47,7 @@ struct scanner {
 	uint32_t *hits, *tries; /* by pattern */
 	bool *muted;    /* by owner: not looked for any more */
 	struct filter_bits *bits; /* the filter's without the muted ones; NULL: all */
-	bool mute_more;
+	bool mute_more, mute_late; /* late: worth it in a file of more than one chunk only */
 
 	/* the chunk at hand */
 	const char *p;
@@ -205,6 +206,8 @@ static void on_hit(void *arg, unsigned owner, size_t at)
 
 	if (owner < count) {
 		const struct logs_pattern *p = logs_matcher_pattern(s->l->matcher, owner);
+		if (s->muted[owner])
+			return;
 		if (p->class == LOGS_NOISE && (s->hits[owner] >= SATURATED || ++s->tries[owner] >= TRIES)) {
 			mute(s, owner);
 			return;
@@ -354,6 +357,8 @@ static void scan_chunk(struct scanner *s, const char *p, size_t n)
 	s->number += lines;
 	s->lines += lines;
 	s->bytes += n;
+	s->mute_more |= s->mute_late;
+	s->mute_late = false;
 }
 
 /* The part of the buffer that ends with a line; all of it at the end of the input or when a line is too long. */
@@ -445,6 +450,10 @@ static void scanner_init(struct scanner *s, struct logs *l, unsigned file)
 	s->tries = calloc(logs_matcher_pattern_count(l->matcher) + 1, sizeof(*s->tries));
 	if (!s->hits || !s->tries || !s->muted)
 		abort();
+	pthread_mutex_lock(&l->private->lock);
+	for (size_t i = 0; i < logs_matcher_pattern_count(l->matcher); i++)
+		s->mute_late |= s->muted[i] = l->private->muted[i];
+	pthread_mutex_unlock(&l->private->lock);
 }
 
 /* A file in which one rank alone speaks belongs to it: what has no other name there is its. */
@@ -485,8 +494,10 @@ static void scanner_close(struct scanner *s, struct logs_input *in)
 	pthread_mutex_lock(&l->private->lock);
 	for (size_t i = 0; i < s->fold.count; i++)
 		fold_add(&l->private->fold, s->fold.event[i]);
-	for (size_t i = 0; i < logs_matcher_pattern_count(l->matcher); i++)
+	for (size_t i = 0; i < logs_matcher_pattern_count(l->matcher); i++) {
 		l->pattern_total[i] += s->hits[i];
+		l->private->muted[i] = l->pattern_total[i] >= SATURATED && logs_matcher_pattern(l->matcher, (unsigned)i)->class == LOGS_NOISE;
+	}
 	notes_merge(&l->private->notes, &s->notes);
 	struct logs_file *f = &l->file[s->file];
 	f->bytes += s->bytes;
@@ -583,6 +594,7 @@ struct logs *logs_new(const struct logs_pattern *patterns, size_t count, const c
 		l->private->all_triggers[NOTES_TRIGGERS + i] = triggers[i];
 	l->matcher = logs_matcher_new(a, patterns, count, l->private->all_triggers, trigger_count + NOTES_TRIGGERS, ret_why);
 	l->pattern_total = arena_array(a, count + 1, sizeof(*l->pattern_total));
+	l->private->muted = arena_array(a, count + 1, sizeof(bool));
 	pthread_mutex_init(&l->private->lock, NULL);
 	fold_init(&l->private->fold, a, l->matcher);
 	notes_init(&l->private->notes, a);
