@@ -21,7 +21,7 @@ int cli_snapshot(struct cli *c)
 		return rc;
 	if (c->options.show) {
 		struct buf out = BUF_MAX((size_t)64 << 20);
-		host_snapshot_show(door, &out);
+		host_snapshot_show(door, !c->options.no_redact, &out);
 		rc = cli_print(&out, EXIT_FINE);
 		buf_free(&out);
 		return rc;

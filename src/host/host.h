@@ -164,6 +164,6 @@ struct host_summary {
 void host_summarize(const struct host *h, struct host_summary *ret);
 
 /* What would be saved, one line each: kind, path, bytes. */
-void host_snapshot_show(struct host *h, struct buf *ret);
+void host_snapshot_show(struct host *h, bool redact, struct buf *ret);
 
 #endif

@@ -706,6 +706,8 @@ int replay_list(struct host *h, const char *path, struct str *ret_names)
 	char *text = arena_alloc(h->arena, a->data.len + 1);
 	for (i = 0; i < n; i++) {
 		size_t len = strlen(names[i]) + 1;
+		if (i && strcmp(names[i], names[i - 1]) == 0) /* listed, and known by itself */
+			continue;
 		memcpy(text + at, names[i], len);
 		at += len;
 	}

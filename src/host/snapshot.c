@@ -10,7 +10,7 @@
 #include "base/printable.h"
 #include "host/archive.h"
 #include "host/door.h"
-#include "host/redact.h"
+#include "host/redact_parts.h"
 
 void snapshot_encode(struct buf *b, struct str s)
 {
@@ -125,13 +125,14 @@ static void number(struct buf *b, uint64_t n)
 static void index_head(struct writer *w, struct buf *b)
 {
 	struct host *h = w->h;
-	buf_fmt(b, "davy-snapshot 1\n" WRITTEN_BY "%s\n%sworld open\n", DAVY_VERSION, w->redactor ? REDACTED "\n" : "");
+	buf_fmt(b, "davy-snapshot 1\n" WRITTEN_BY "%s\n%sworld %s\n", DAVY_VERSION, w->redactor || h->redacted ? REDACTED "\n" : "", h->mode == HOST_REPLAY && !h->world_open ? "closed" : "open");
 	if (h->now >= 0)
 		buf_fmt(b, "time %lld\n", (long long)h->now);
 	if (h->has_uname) {
 		buf_text(b, "uname");
 		word(w, b, h->uname.sysname);
-		word(w, b, h->uname.nodename);
+		buf_char(b, ' ');
+		snapshot_encode(b, w->redactor ? str_of(redact_name(w->redactor, REDACT_HOST, str_of(h->uname.nodename))) : str_of(h->uname.nodename));
 		word(w, b, h->uname.release);
 		word(w, b, h->uname.machine);
 		word(w, b, h->uname.version);
@@ -159,8 +160,8 @@ static void index_head(struct writer *w, struct buf *b)
 	for (size_t i = 0; h->has_env && i < h->env_count; i++) {
 		if (w->redactor && !redact_keeps_variable(h->env[i]))
 			continue;
-		buf_text(b, "env");
-		word(w, b, h->env[i]);
+		buf_text(b, "env ");
+		snapshot_encode(b, w->redactor ? redact_variable(w->redactor, str_of(h->env[i])) : str_of(h->env[i]));
 		buf_char(b, '\n');
 	}
 }
@@ -188,7 +189,7 @@ static void index_answer(struct writer *w, struct buf *b, const struct answer *a
 	switch (a->kind) {
 	case ANSWER_FILE:
 		if (!error) {
-			put(w, arena_printf(arena, "files%.*s", (int)redacted(w, str_of(a->subject)).len, redacted(w, str_of(a->subject)).ptr), redacted(w, a->data));
+			put(w, arena_printf(arena, "files%.*s", (int)redacted(w, str_of(a->subject)).len, redacted(w, str_of(a->subject)).ptr), w->redactor ? redact_file(w->redactor, a->subject, a->data) : a->data);
 			if (a->head) {
 				buf_text(b, "head");
 				word(w, b, a->subject);
@@ -286,6 +287,13 @@ static int begin_folder(struct writer *w, const char *path)
 	return -errno;
 }
 
+/* In a closed world what is not written does not exist. */
+static bool is_implied(const struct host *h, const struct answer *a)
+{
+	bool closed = h->mode == HOST_REPLAY && !h->world_open;
+	return a->removed || (closed && a->error == -ENOENT && a->kind != ANSWER_OPEN);
+}
+
 int host_snapshot_write(struct host *h, const char *path, bool redact, const char **ret_why)
 {
 	struct writer w = {.h = h, .tar = BUF_MAX(ARCHIVE_MAX_BYTES), .ret_why = ret_why};
@@ -300,7 +308,8 @@ int host_snapshot_write(struct host *h, const char *path, bool redact, const cha
 		return rc;
 	index_head(&w, &index);
 	for (size_t i = 0; i < h->memory.count && !w.error; i++)
-		index_answer(&w, &index, h->memory.all[i]);
+		if (!is_implied(h, h->memory.all[i]))
+			index_answer(&w, &index, h->memory.all[i]);
 	put(&w, SNAPSHOT_INDEX, buf_view(&index));
 	if (tar && !w.error)
 		w.error = archive_write(h->arena, &w.tar, path, ret_why);
@@ -337,15 +346,19 @@ void host_summarize(const struct host *h, struct host_summary *ret)
 	}
 }
 
-void host_snapshot_show(struct host *h, struct buf *ret)
+void host_snapshot_show(struct host *h, bool redact, struct buf *ret)
 {
+	struct redactor *r = redact ? redactor_new(h) : NULL;
 	static const char *const kinds[] = {"file", "list", "stat", "link", "open", "digest", "fs", "probe", "real"};
 	for (size_t i = 0; i < h->env_count; i++)
-		if (redact_keeps_variable(h->env[i]))
-			buf_fmt(ret, "env     %s\n", h->env[i]);
+		if (!r || redact_keeps_variable(h->env[i])) {
+			struct str text = r ? redact_variable(r, str_of(h->env[i])) : str_of(h->env[i]);
+			buf_fmt(ret, "env     %.*s\n", (int)text.len, text.ptr);
+		}
 	for (size_t i = 0; i < h->memory.count; i++) {
 		const struct answer *a = h->memory.all[i];
-		char *subject = arena_strdup(h->arena, a->subject);
+		struct str text = r ? redact_text(r, str_of(a->subject)) : str_of(a->subject);
+		char *subject = arena_strndup(h->arena, text.ptr, text.len);
 		printable_clean(subject, strlen(subject), 0); /* one line each, whatever the names hold */
 		buf_fmt(ret, "%-7s %s", kinds[a->kind], subject);
 		if (a->error)
