@@ -9,6 +9,7 @@
 #include "logs/fold.h"
 #include "logs/logs.h"
 #include "logs/notes.h"
+#include "logs/unwrap.h"
 
 #define CHUNK ((size_t)512 << 10)
 #define LINE_MAX_BYTES ((size_t)64 << 10) /* longer lines are cut into pieces */
@@ -418,6 +419,8 @@ static void scan_input(struct scanner *s, struct logs_input *in)
 			const char *nul = memchr(b.raw, 0, have);
 			s->nul_bytes = nul != NULL;
 		}
+		if (first && last)
+			unwrap_text(b.raw, have); /* a pasted report, all of it */
 		first = false;
 		size_t n = whole_lines(b.raw, have, last);
 		s->lines += last && n && b.raw[n - 1] != '\n';

@@ -111,3 +111,16 @@ print(rc, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 96 << 10)' "$
 	run --separate-stderr "$davy" explain --json flat
 	[ "$(cause <<<"$output")" = "program.gpu-out-of-memory 2" ]
 }
+
+@test "a report wrapped at the terminal's width is read as it was, and line numbers hold" {
+	cat oom.log oom.log > long.log
+	fold -w 80 long.log > wrapped.log
+	run --separate-stderr "$davy" explain --json wrapped.log
+	[ "$(cause <<<"$output")" = "program.gpu-out-of-memory 1" ]
+	line=$(python3 -c 'import json,sys; d=json.load(sys.stdin); print([e["line"] for e in d["events"] if e["class"] == "evidence"][0])' <<<"$output")
+	[ "$line" = "$(grep -n 'CUDA out of memory' wrapped.log | head -1 | cut -d: -f1)" ]
+	# Lines of equal width that are none: the ranks say the same.
+	for r in 0 1 2 3 4 5; do echo "[rank$r]: torch.distributed.DistBackendError: NCCL error, remote process exited or there was a network error"; done > same.log
+	run --separate-stderr "$davy" explain --json same.log
+	[ "$(python3 -c 'import json,sys; print(json.load(sys.stdin)["input"]["ranks"])' <<<"$output")" = 6 ]
+}
