@@ -42,7 +42,8 @@ def faults(lines, chinese, given):
         quoted = re.sub(r"\s+", " ", said)[:40] in given  # a line of the input that stands in a sentence
         if part in SEEN or n < 4:  # the headline has columns
             continue
-        if HOLE.search(line[4:] if part == "title" else line) and not quoted and not (HOLE.search(said).group().strip() == "None" and "None" in given):
+        hole = HOLE.search(line[4:] if part == "title" else line)
+        if hole and not quoted and not (hole.group().strip() == "None" and "None" in given):
             out.append((n, "a hole", line))
         if PLURAL.search(line) and not quoted and part not in COMMANDS:
             out.append((n, "1 of many", line))
