@@ -98,7 +98,7 @@ static enum encoding guess_encoding(const unsigned char *p, size_t n)
 static void start(struct logs_input *in)
 {
 	in->started = true;
-	for (int i = 0; i < 4 && in->have < 6 && !in->ended; i++)
+	while (in->have < 6 && !in->ended) /* a pipe may give a byte at a time */
 		fill(in);
 	const unsigned char *p = (const unsigned char *)in->raw;
 	for (size_t i = 0; i < 3 && !in->unpacker; i++)
@@ -272,7 +272,9 @@ size_t logs_input_read(struct logs_input *in, char *p, size_t n)
 		return in->encoding == PLAIN ? read_bytes(in, p, n) : read_utf16(in, p, n);
 
 	start(in);
-	size_t got = read_bytes(in, p, n < 4096 ? n : 4096);
+	size_t head = n / 2 < 4096 ? n / 2 : 4096, got = 0, more; /* two bytes of UTF-16 become three at most */
+	while (got < head && got < 512 && (more = read_bytes(in, p + got, head - got)) > 0)
+		got += more;
 	size_t mark = start_plain(in, p, got);
 	if (in->encoding == PLAIN) {
 		memmove(p, p + mark, got - mark);
@@ -280,8 +282,7 @@ size_t logs_input_read(struct logs_input *in, char *p, size_t n)
 	}
 	unsigned char units[4096];
 	memcpy(units, p + mark, got - mark);
-	size_t fits = got - mark < n / 2 ? got - mark : n / 2;
-	size_t len = decode_utf16(in, units, fits, p);
+	size_t len = decode_utf16(in, units, got - mark, p);
 	return len ? len : read_utf16(in, p, n);
 }
 
