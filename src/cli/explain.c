@@ -268,10 +268,38 @@ static const char *const *questions(struct explaining *x)
 	return english;
 }
 
+/* The interpreter that the log names: "of binary: /usr/bin/python3.11", or a frame below <prefix>/lib/python3.11/. NULL: none that is here. */
+static const char *interpreter_in(struct cli *c, struct str text)
+{
+	size_t at = str_find(text, " of binary: /", 0);
+	if (at != SIZE_MAX) {
+		struct str path = str_skip(text, at + 12);
+		size_t end = str_find_char(path, ' ', 0);
+		const char *name = str_dup(c->arena, str_slice(path, 0, end));
+		return host_exists(c->host, name) ? name : NULL;
+	}
+	at = str_find(text, "/lib/python3", 0);
+	size_t start = at == SIZE_MAX ? 0 : at;
+	while (start > 0 && !strchr(" \"'(", text.ptr[start - 1]))
+		start--;
+	if (at == SIZE_MAX || start == at || text.ptr[start] != '/')
+		return NULL;
+	const char *name = arena_printf(c->arena, "%.*s/bin/python3", (int)(at - start), text.ptr + start);
+	return host_exists(c->host, name) ? name : NULL;
+}
+
+static const char *interpreter_of_log(struct explaining *x)
+{
+	const char *name = NULL;
+	for (size_t i = 0; i < x->logs->event_count && !name; i++)
+		name = interpreter_in(x->c, str_of(x->logs->event[i]->text));
+	return name;
+}
+
 /* With --here: this machine's facts beside those that the input holds. */
 static void add_here(struct explaining *x)
 {
-	struct collect collect = {.host = x->c->host, .facts = x->facts, .arena = x->c->arena, .python = x->c->options.python, .backend = x->c->options.backend};
+	struct collect collect = {.host = x->c->host, .facts = x->facts, .arena = x->c->arena, .python = x->c->options.python ? x->c->options.python : interpreter_of_log(x), .backend = x->c->options.backend};
 	collect_all(&collect, NULL);
 }
 
