@@ -8,6 +8,8 @@
 #define ROWS_MAX 10000
 #define TIME_MAX_MS 5000
 #define CELL_MAX 60
+#define BYTES_MAX ((size_t)64 << 20) /* of the answer */
+#define MEMORY_MAX ((int64_t)256 << 20)
 
 static void schema_text(struct buf *out)
 {
@@ -55,7 +57,7 @@ static int print_json(struct cli *c, struct store_query *q, struct buf *out)
 	json_text(&w, "schema", "davy/1");
 	json_text(&w, "command", "query");
 	json_open(&w, "rows", '[');
-	while ((rc = store_step(q)) > 0 && n++ < ROWS_MAX) {
+	while ((rc = store_step(q)) > 0 && n++ < ROWS_MAX && out->len < BYTES_MAX) {
 		json_open(&w, NULL, '{');
 		for (int i = 0; i < columns; i++) {
 			const char *name = store_column_name(q, i);
@@ -77,7 +79,7 @@ static int print_json(struct cli *c, struct store_query *q, struct buf *out)
 		json_close(&w, '}');
 	}
 	json_close(&w, ']');
-	json_bool(&w, "truncated", n > ROWS_MAX);
+	json_bool(&w, "truncated", rc > 0);
 	json_close(&w, '}');
 	buf_char(out, '\n');
 	(void)c;
@@ -88,18 +90,19 @@ static int print_json(struct cli *c, struct store_query *q, struct buf *out)
 static int print_table(struct cli *c, struct store_query *q, struct buf *out)
 {
 	int rc, columns = store_columns(q);
-	size_t rows = 0, cap = 0;
+	size_t rows = 0, cap = 0, bytes = 0;
 	const char ***cells = NULL;
 	int *width = arena_array(c->arena, (size_t)columns + 1, sizeof *width);
 	for (int i = 0; i < columns; i++)
 		width[i] = text_width(str_of(store_column_name(q, i)));
-	while ((rc = store_step(q)) > 0 && rows < ROWS_MAX) {
+	while ((rc = store_step(q)) > 0 && rows < ROWS_MAX && bytes < BYTES_MAX) {
 		const char **row = arena_array(c->arena, (size_t)columns + 1, sizeof *row);
 		for (int i = 0; i < columns; i++) {
 			struct str text = str_of(store_is_null(q, i) ? cli_tr(c, "-", "-") : store_text(q, i));
 			if (!c->options.verbose && text.len > CELL_MAX)
 				text = str_of(arena_printf(c->arena, "%.*s...", (int)str_cut(text, CELL_MAX - 3).len, text.ptr));
 			row[i] = arena_strndup(c->arena, text.ptr, text.len);
+			bytes += text.len;
 			int w = text_width(text);
 			width[i] = w > width[i] ? w : width[i];
 		}
@@ -117,7 +120,7 @@ static int print_table(struct cli *c, struct store_query *q, struct buf *out)
 		buf_char(out, '\n');
 	}
 	if (rc > 0)
-		buf_fmt(out, cli_tr(c, "(the first %d rows)\n", "（只列出前 %d 行）\n"), ROWS_MAX);
+		buf_fmt(out, cli_tr(c, "(the first %zu rows)\n", "（只列出前 %zu 行）\n"), rows);
 	return rc > 0 ? 0 : rc;
 }
 
@@ -143,6 +146,7 @@ int cli_query(struct cli *c)
 	struct host *door = cli_door(c, &status);
 	if (!door)
 		return status;
+	store_limit_memory(MEMORY_MAX);
 	int rc = cli_examine(c, door, &e);
 	if (rc)
 		return rc;
@@ -156,7 +160,7 @@ int cli_query(struct cli *c)
 	store_close(e.store);
 	if (rc < 0) {
 		buf_free(&out);
-		return cli_fail(c, EXIT_UNKNOWN, cli_tr(c, "the query did not end: %s", "查询未能完成：%s"), rc == -ETIMEDOUT ? cli_tr(c, "it took longer than 5 s", "超过 5 秒") : strerror(-rc));
+		return cli_fail(c, EXIT_UNKNOWN, cli_tr(c, "the query did not end: %s", "查询未能完成：%s"), rc == -ETIMEDOUT ? cli_tr(c, "it took longer than 5 s", "超过 5 秒") : rc == -ENOMEM ? cli_tr(c, "it needs too much memory", "占用内存过多") : rc == -EFBIG ? cli_tr(c, "a value is larger than 1 MiB", "某个值超过 1 MiB") : strerror(-rc));
 	}
 	status = cli_print(&out, EXIT_FINE);
 	buf_free(&out);

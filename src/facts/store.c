@@ -5,6 +5,7 @@
 #include <time.h>
 
 #define READS_MAX 256
+#define VALUE_MAX (1 << 20) /* bytes of a value in a query of the user */
 
 struct store {
 	sqlite3 *db;
@@ -182,12 +183,19 @@ int store_make_writable(struct store *s)
 	return s->knowledge ? error_of(load_copy(s, "knowledge", s->knowledge, s->knowledge_size)) : 0;
 }
 
+static int64_t memory_limit; /* of the process: SQLite counts only when it was told so before its first use */
+
+void store_limit_memory(int64_t bytes)
+{
+	memory_limit = bytes;
+}
+
 int store_open(struct arena *a, const void *image, size_t size, struct store **ret)
 {
 	struct store *s = arena_alloc(a, sizeof *s);
 	s->arena = a;
 	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
-	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, memory_limit > 0);
 	int rc = sqlite3_open_v2(":memory:", &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
 	if (rc == SQLITE_OK && image)
 		rc = take_image(s, image, size);
@@ -459,6 +467,10 @@ void store_read_only(struct store *s, double limit_ms)
 {
 	s->read_only = true;
 	s->limit_ms = limit_ms;
+	sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, VALUE_MAX);
+	sqlite3_limit(s->db, SQLITE_LIMIT_VDBE_OP, 250000);
+	if (memory_limit > 0)
+		sqlite3_hard_heap_limit64(sqlite3_memory_used() + memory_limit);
 }
 
 static void drop_fact_tables(struct store *s)

@@ -51,7 +51,9 @@ struct store_read {
 void store_trace_begin(struct store *s);
 size_t store_trace_end(struct store *s, const struct store_read **ret);
 
-/* Only SELECT from now on, and a limit of time for each query: for `davy query`. */
+/* Before store_open: what a query of the user may take besides what is there already. */
+void store_limit_memory(int64_t bytes);
+/* Only SELECT from now on, values of at most 1 MiB, and a limit of time for each query: for `davy query`. */
 void store_read_only(struct store *s, double limit_ms);
 
 /* All queries together may take this long from now on; 0: no limit. What comes too late ends with -ETIMEDOUT. */
