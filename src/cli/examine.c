@@ -17,11 +17,6 @@ struct store *cli_knowledge(struct cli *c)
 {
 	struct store *s;
 	const char *warnings = "";
-	if (c->options.knowledge && !host_is_dir(c->host, c->options.knowledge)) {
-		const char *cwd = host_cwd(c->host);
-		if (c->options.knowledge[0] != '/' && cwd)
-			c->options.knowledge = arena_printf(c->arena, "%s/%s", cwd, c->options.knowledge);
-	}
 	int rc = knowledge_open(c->arena, knowledge_image, knowledge_image_size, c->options.knowledge, &s, &warnings);
 	if (rc < 0) {
 		cli_fail(c, EXIT_DEFECT, cli_tr(c, "the knowledge could not be opened: %s", "无法打开知识库：%s"), strerror(-rc));

@@ -128,6 +128,19 @@ static const struct cli_command *find_command(const char *name)
 	return NULL;
 }
 
+/* --knowledge DIR: a folder that is there, as an absolute path. */
+static int check_knowledge(struct cli *c)
+{
+	const char *dir = c->options.knowledge, *cwd = host_cwd(c->host);
+	if (!dir)
+		return 0;
+	if (dir[0] != '/' && cwd)
+		c->options.knowledge = arena_printf(c->arena, "%s/%s", cwd, dir);
+	if (!host_is_dir(c->host, c->options.knowledge))
+		return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "--knowledge %s: no such folder", "--knowledge %s：没有这个目录"), dir);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	/* Memory given back is taken again soon: it stays with the process, so that the kernel need not clear it anew each time. */
@@ -171,6 +184,9 @@ int main(int argc, char **argv)
 			c.command = NULL;
 		return help(&c);
 	}
+	rc = check_knowledge(&c);
+	if (rc)
+		return rc;
 	rc = c.command->run(&c);
 	host_close(c.host);
 	arena_free(c.arena);

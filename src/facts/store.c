@@ -27,6 +27,7 @@ struct store_query {
 	struct store *store;
 	sqlite3_stmt *stmt;
 	bool running;
+	double deadline_ms; /* 0: none */
 };
 
 struct registered {
@@ -366,7 +367,7 @@ int store_prepare(struct store *s, const char *sql, struct store_query **ret, co
 		return -EINVAL;
 	}
 	struct store_query *q = arena_alloc(s->arena, sizeof *q);
-	*q = (struct store_query){s, stmt, false};
+	*q = (struct store_query){s, stmt, false, 0};
 	*ret = q;
 	return 0;
 }
@@ -375,8 +376,9 @@ int store_step(struct store_query *q)
 {
 	if (!q->running) {
 		q->running = true;
-		q->store->deadline_ms = q->store->limit_ms > 0 ? clock_ms() + q->store->limit_ms : 0;
+		q->deadline_ms = q->store->limit_ms > 0 ? clock_ms() + q->store->limit_ms : 0;
 	}
+	q->store->deadline_ms = q->deadline_ms;
 	int rc = sqlite3_step(q->stmt);
 	if (rc == SQLITE_ROW)
 		return 1;
@@ -478,6 +480,11 @@ static void drop_fact_tables(struct store *s)
 	for (int t = 0; t < TABLE_COUNT; t++)
 		store_exec(s, arena_printf(s->arena, "DROP TABLE \"%s\"", facts_table((enum facts_table)t).name), NULL);
 	store_exec(s, "DROP TABLE gap", NULL);
+}
+
+void store_limit_each(struct store *s, double ms)
+{
+	s->limit_ms = ms;
 }
 
 void store_limit_time(struct store *s, double ms)

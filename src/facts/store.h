@@ -58,6 +58,8 @@ void store_read_only(struct store *s, double limit_ms);
 
 /* All queries together may take this long from now on; 0: no limit. What comes too late ends with -ETIMEDOUT. */
 void store_limit_time(struct store *s, double ms);
+/* A query that starts from now on may take this long by itself; 0: no limit. */
+void store_limit_each(struct store *s, double ms);
 
 /* The image: what the compiler writes. Lives until store_close. */
 int store_serialize(struct store *s, const void **ret, size_t *ret_size);

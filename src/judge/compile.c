@@ -8,6 +8,7 @@
 #include "judge/yaml.h"
 
 #define FILE_MAX ((size_t)8 << 20)
+#define FOLDER_MAX ((size_t)16 << 20) /* all files together; ours are two megabytes */
 
 const char *const compile_stages[] = {"driver", "gpu", "torch", "companion", "library", "python", "toolchain", "container", "host", "network", "rdma", "p2p", "launch", "program", "hardware", "accelerator", NULL};
 
@@ -19,6 +20,7 @@ struct compile {
 	const char *path; /* of the file at hand, for messages */
 	struct yaml *zh;  /* overlay of the file at hand */
 	struct compile_result *result;
+	size_t bytes;
 	int order, first_order; /* what this folder brought has orders from first_order on */
 };
 
@@ -40,6 +42,7 @@ int compile_create_tables(struct store *s)
 		"CREATE TABLE pattern(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, alone INTEGER, literals TEXT, says TEXT, says_zh TEXT, hit TEXT, miss TEXT);"
 		"CREATE TABLE map(ord INTEGER PRIMARY KEY, id TEXT, stage TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT);"
 		"CREATE TABLE plan(id TEXT PRIMARY KEY, sql TEXT, sql_zh TEXT) WITHOUT ROWID;"
+		"CREATE TABLE waiver(cause TEXT PRIMARY KEY, until TEXT, reason TEXT, place TEXT) WITHOUT ROWID;"
 		"CREATE TABLE derive(ord INTEGER PRIMARY KEY, id TEXT, tbl TEXT, col TEXT, gate TEXT, sql TEXT);",
 		NULL);
 }
@@ -390,6 +393,37 @@ static void compile_plan(struct compile *c, const struct yaml *entry)
 		insert(c, entry->line, "INSERT OR REPLACE INTO plan VALUES(?,?,?)", values, 3);
 }
 
+/* -- what a site does not want to hear ------------------------------------------------------------------------------------ */
+
+/* A day of the calendar, as YYYY-MM-DD. */
+static bool is_day(const char *s)
+{
+	static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	int64_t y, m, d;
+	return strlen(s) == 10 && s[4] == '-' && s[7] == '-' && str_to_int(str_n(s, 4), &y) == 0 && str_to_int(str_n(s + 5, 2), &m) == 0 && str_to_int(str_n(s + 8, 2), &d) == 0 && y >= 2000 && m >= 1 && m <= 12 && d >= 1 && d <= days[m - 1];
+}
+
+static void compile_waiver(struct compile *c, const struct yaml *entry)
+{
+	static const char *const keys[] = {"disable", "waive", "until", "reason", NULL};
+	const char *disable = yaml_text(entry, "disable"), *waive = yaml_text(entry, "waive"), *until = yaml_text(entry, "until"), *reason = yaml_text(entry, "reason");
+	check_keys(c, entry, keys);
+	if (!disable == !waive) {
+		complain(c, entry->line, "an entry has either 'disable' or 'waive'");
+		return;
+	}
+	if (disable && until) {
+		complain(c, entry->line, "what is disabled has no 'until': 'waive' has");
+		return;
+	}
+	if (waive && (!until || !is_day(until) || !reason || !*reason)) {
+		complain(c, entry->line, "a waiver needs 'until: YYYY-MM-DD' and 'reason'");
+		return;
+	}
+	const char *values[] = {disable ? disable : waive, until, reason, arena_printf(c->arena, "%s:%d", c->path, entry->line)};
+	insert(c, entry->line, "INSERT OR REPLACE INTO waiver VALUES(?,?,?,?)", values, 4);
+}
+
 /* -- tables ------------------------------------------------------------------------------------------------------------- */
 
 static bool is_word(struct str s)
@@ -400,16 +434,42 @@ static bool is_word(struct str s)
 	return s.len > 0;
 }
 
+/* A table that replaces one must have its columns: rules and sentences name them. The first that it lacks, or NULL. */
+static const char *lacks_column(struct compile *c, const char *table, struct str head)
+{
+	struct store_query *q;
+	const char *lacking = NULL;
+	if (store_prepare(c->store, arena_printf(c->arena, "SELECT name FROM pragma_table_info('%s')", table), &q, NULL) < 0)
+		return NULL;
+	while (!lacking && store_step(q) > 0) {
+		struct str rest = head, cell;
+		bool found = false;
+		while (!found && str_next_field(&rest, '\t', &cell))
+			found = str_is(cell, store_text(q, 0));
+		lacking = found ? NULL : arena_strdup(c->arena, store_text(q, 0));
+	}
+	store_finish(q);
+	return lacking;
+}
+
 static void compile_table(struct compile *c, const char *name, struct str text)
 {
 	struct str line, rest, cell;
 	struct buf sql = BUF_MAX(65536), insert_sql = BUF_MAX(65536);
 	int columns = 0, number = 1;
+	if (!is_word(str_of(name))) {
+		complain(c, 1, "'%s' is no name of a table", name);
+		return;
+	}
 	if (!str_next_line(&text, &line)) {
 		complain(c, 1, "the table is empty");
 		return;
 	}
-	const char *table = arena_printf(c->arena, "k_%s", name);
+	const char *table = arena_printf(c->arena, "k_%s", name), *lacking = lacks_column(c, table, line);
+	if (lacking) {
+		complain(c, 1, "the column '%s' of the table it replaces is missing", lacking);
+		return;
+	}
 	buf_fmt(&sql, "DROP TABLE IF EXISTS \"%s\"; CREATE TABLE \"%s\"(", table, table);
 	buf_fmt(&insert_sql, "INSERT INTO \"%s\" VALUES(", table);
 	for (rest = line; str_next_field(&rest, '\t', &cell); columns++) {
@@ -495,12 +555,25 @@ static void compile_messages(struct compile *c, struct str text)
 
 /* -- folders ------------------------------------------------------------------------------------------------------------ */
 
+/* A file of the folder; what passes the bounds is -EFBIG. */
+static int read_file(struct compile *c, const char *path, struct str *ret)
+{
+	struct str text;
+	int rc = host_read(c->host, path, FILE_MAX, &text);
+	if (rc < 0)
+		return rc;
+	if ((c->bytes += text.len) > FOLDER_MAX)
+		return -EFBIG;
+	*ret = text;
+	return 0;
+}
+
 static struct yaml *read_yaml(struct compile *c, const char *path, bool needed)
 {
 	struct str text;
 	struct yaml *y = NULL;
 	const char *why = NULL;
-	int line = 1, rc = host_read(c->host, path, FILE_MAX, &text);
+	int line = 1, rc = read_file(c, path, &text);
 	if (rc < 0) {
 		if (needed || rc != -ENOENT)
 			complain(c, 1, "%s", strerror(-rc));
@@ -567,7 +640,7 @@ static void each_table(struct compile *c, const char *folder, bool messages)
 		if (!str_ends(name, ".tsv"))
 			continue;
 		c->path = arena_printf(c->arena, "%s/%s/%s", c->dir, folder, list.names[i]);
-		int rc = host_read(c->host, c->path, FILE_MAX, &text);
+		int rc = read_file(c, c->path, &text);
 		if (rc < 0)
 			complain(c, 1, "%s", strerror(-rc));
 		else if (messages)
@@ -588,11 +661,12 @@ static void check_references(struct compile *c)
 {
 	static const char *const queries[] = {
 		"SELECT 'rule', id, cause FROM rule WHERE cause NOT IN (SELECT id FROM cause)",
+		"SELECT 'waiver', place, cause FROM waiver WHERE cause NOT IN (SELECT id FROM cause)",
 		"SELECT 'pattern', id, cause FROM pattern WHERE cause IS NOT NULL AND cause NOT IN (SELECT id FROM cause)",
 	};
 	struct store_query *q;
 	c->path = c->dir;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
 		if (store_prepare(c->store, queries[i], &q, NULL) < 0)
 			continue;
 		while (store_step(q) > 0)
@@ -624,6 +698,7 @@ void compile_folder(struct arena *a, struct host *h, const char *dir, struct sto
 	each_beside(&c, "derive", compile_derive);
 	each_beside(&c, "map", compile_map);
 	each_beside(&c, "plan", compile_plan);
+	each_beside(&c, "waive", compile_waiver);
 	each_file(&c, "rules", ".yaml", compile_rule);
 	each_file(&c, "patterns", ".yaml", compile_pattern);
 	each_table(&c, "messages", true);

@@ -6,6 +6,7 @@
 
 #define EVIDENCE_MAX 8
 #define ROWS_MAX 4096
+#define RULE_MAX_MS 3000
 
 const char *const *evaluate_lines(struct arena *a, const char *lines)
 {
@@ -196,6 +197,20 @@ int stage_by_name(const char *name, size_t n)
 	return -1;
 }
 
+const struct waiver *evaluate_waiver(const struct judge *j, const char *cause)
+{
+	for (const struct waiver *w = j->waivers; w; w = w->next)
+		if (strcmp(w->cause, cause) == 0)
+			return w;
+	return NULL;
+}
+
+static bool is_waived(const struct judge *j, const char *cause)
+{
+	const struct waiver *w = evaluate_waiver(j, cause);
+	return w && w->until && !w->expired && j->mode == JUDGE_CHECK;
+}
+
 static bool wanted(const struct judge *j, const char *cause)
 {
 	if (j->only && strcmp(j->only, cause) != 0) {
@@ -203,13 +218,8 @@ static bool wanted(const struct judge *j, const char *cause)
 		if (strlen(j->only) != n || strncmp(j->only, cause, n) != 0)
 			return false;
 	}
-	if (j->disable) {
-		struct str rest = str_of(j->disable), word;
-		while (str_next_word(&rest, &word))
-			if (str_is(word, cause))
-				return false;
-	}
-	return true;
+	const struct waiver *w = evaluate_waiver(j, cause);
+	return !w || w->until;
 }
 
 /* One rule as it stands in the store. */
@@ -338,10 +348,12 @@ static void run_rule(struct judge *j, struct candidates *c, const struct rule *r
 			seen[r->stage].unknown_essential = true;
 		return;
 	}
-	if (store_prepare(j->store, r->sql, &q, NULL) < 0)
-		return;
 	bool info = strcmp(r->level, "info") == 0, said_unknown = false;
 	bool fails = strcmp(r->level, "fail") == 0 && j->mode == JUDGE_CHECK;
+	if (store_prepare(j->store, r->sql, &q, NULL) < 0) { /* knowledge that was overridden does not fit */
+		seen[r->stage].unknown_essential |= fails;
+		return;
+	}
 	while (rows++ < ROWS_MAX && (rc = store_step(q)) > 0) {
 		bool given = !store_is_null(q, 2) && store_int(q, 2);
 		if (!given) {
@@ -408,7 +420,12 @@ void evaluate_rules(struct judge *j, struct candidates *c, struct stage_seen *se
 		if (t != TABLE_COUNT && j->facts->count[t] && is_shut(j, q, refused))
 			continue;
 		struct rule r = {copy(j, q, 0), copy(j, q, 1), copy(j, q, 2), copy(j, q, 3), copy(j, q, 4), copy(j, q, 5), copy(j, q, 6), copy(j, q, 7), copy(j, q, 8), copy(j, q, 11), essential, stage};
+		bool unknown_before = seen[stage].unknown_essential;
+		store_limit_each(j->store, RULE_MAX_MS);
 		run_rule(j, c, &r, seen, ret_unknown);
+		store_limit_each(j->store, 0);
+		if (is_waived(j, r.cause)) /* not even "could not tell" */
+			seen[stage].unknown_essential = unknown_before;
 	}
 	store_finish(q);
 }

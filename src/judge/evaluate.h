@@ -17,6 +17,9 @@ struct stage_seen {
 void evaluate_rules(struct judge *j, struct candidates *c, struct stage_seen *seen, struct unknown_fact **ret_unknown);
 void evaluate_events(struct judge *j, struct candidates *c);
 
+/* The site's waiver of this cause, also an expired one; NULL. */
+const struct waiver *evaluate_waiver(const struct judge *j, const char *cause);
+
 /* Sentences with values filled in. `names` are lines; the values are the query's columns from `from` on. */
 const char *evaluate_text(struct judge *j, const char *says, const char *names, const struct store_query *q, int from);
 /* A list of lines as a NULL-terminated array. NULL gives an empty one. */

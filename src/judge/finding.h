@@ -43,6 +43,7 @@ struct finding {
 	enum certainty certainty;
 	int stage;
 	const char *title, *says, *why;
+	const char *waived_until, *waived_because; /* of a finding that the site has waived (shown as info), or had until that day; NULL */
 	const char *table, *key; /* subject */
 	const char *node;
 	int64_t rank; /* -1: none */

@@ -66,15 +66,48 @@ void judge_derive(struct judge *j)
 	store_finish(q);
 }
 
+static void read_waivers(struct judge *j)
+{
+	struct store_query *q;
+	struct waiver *first = NULL;
+	if (store_prepare(j->store, "SELECT cause, until, reason, until < date('now') FROM waiver", &q, NULL) < 0)
+		return;
+	while (store_step(q) > 0) {
+		struct waiver *w = arena_alloc(j->arena, sizeof *w);
+		const char *until = store_text(q, 1), *reason = store_text(q, 2);
+		*w = (struct waiver){arena_strdup(j->arena, store_text(q, 0)), until ? arena_strdup(j->arena, until) : NULL, reason ? arena_strdup(j->arena, reason) : NULL, store_int(q, 3) != 0, first};
+		first = w;
+	}
+	store_finish(q);
+	j->waivers = first;
+}
+
+/* A waived finding is told, and counts for nothing. */
+static void waive(struct judge *j, struct candidates *c)
+{
+	for (struct finding *f = c->first; f; f = f->next) {
+		const struct waiver *w = evaluate_waiver(j, f->cause);
+		if (!w)
+			continue;
+		f->waived_until = w->until;
+		f->waived_because = w->reason;
+		if (!w->expired)
+			f->status = STATUS_INFO;
+	}
+}
+
 void judge_run(struct judge *j, struct judgement *ret)
 {
 	struct candidates c = {.tail = &c.first};
 	struct stage_seen seen[STAGE_COUNT] = {{false, false}};
 	*ret = (struct judgement){.verdict = VERDICT_UNKNOWN};
+	read_waivers(j);
 	store_limit_time(j->store, TIME_MAX_MS);
 	evaluate_rules(j, &c, seen, &ret->unknown);
 	store_limit_time(j->store, 0);
 	evaluate_events(j, &c);
+	if (j->mode == JUDGE_CHECK)
+		waive(j, &c);
 	causes_order(j, &c, seen, ret);
 	texts_map(j, ret);
 	struct facts_row *purpose = j->facts->first[TABLE_purpose];

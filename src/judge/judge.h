@@ -18,7 +18,13 @@ struct judge {
 	bool chinese;
 	const char *only;    /* a stage or a cause: nothing else is judged; NULL: all */
 	bool no_gates;       /* ask every rule, for tests: gates must not change a result */
-	const char *disable; /* causes that are not asked, separated by blanks; NULL */
+	const struct waiver *waivers; /* read by judge_run: what the site does not want to hear */
+};
+
+struct waiver {
+	const char *cause, *until, *reason; /* until NULL: the cause is not judged at all; else the day, YYYY-MM-DD */
+	bool expired;
+	const struct waiver *next;
 };
 
 /* Completes facts from tables (knowledge/derive*.yaml): values that were NULL, with the origin "tables: <id>". To be called after store_load. */

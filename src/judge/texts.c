@@ -199,6 +199,15 @@ size_t judge_cause_list(struct judge *j, const char *const **ret_ids)
 	return n;
 }
 
+/* "Waived until 2027-01-31 (replacement ordered): /dev/shm has 64 MB ..." */
+static void say_waiver(struct judge *j, struct finding *f)
+{
+	bool expired = f->status != STATUS_INFO;
+	const char *english = expired ? "The waiver ended on %s (%s): %s" : "Waived until %s (%s): %s", *chinese = expired ? "豁免已于 %s 到期（%s）：%s" : "已豁免至 %s（%s）：%s";
+	if (f->waived_until)
+		f->says = arena_printf(j->arena, j->chinese ? chinese : english, f->waived_until, f->waived_because, f->says ? f->says : f->title);
+}
+
 void texts_fill(struct judge *j, struct finding *f)
 {
 	static const char *const none[] = {NULL};
@@ -208,6 +217,7 @@ void texts_fill(struct judge *j, struct finding *f)
 	if (judge_cause(j, f->cause, true, &text) < 0)
 		return;
 	f->title = text.title;
+	say_waiver(j, f);
 	f->why = text.why;
 	f->fixes = text.fixes;
 	f->verify = text.verify;

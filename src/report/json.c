@@ -65,6 +65,12 @@ static void finding(struct json_writer *w, const struct finding *f)
 	json_text(w, "says", f->says ? f->says : f->title);
 	json_text(w, "why", f->why);
 	json_text(w, "rule", f->rule);
+	if (f->waived_until) {
+		json_open(w, "waived", '{');
+		json_text(w, "until", f->waived_until);
+		json_text(w, "reason", f->waived_because);
+		json_close(w, '}');
+	}
 	json_open(w, "subject", '{');
 	json_text(w, "table", f->table);
 	json_text(w, "key", f->key);

@@ -240,3 +240,21 @@ make_root() {
 	[[ "$output" == *"File too large"* ]]
 	[ -z "$(ls -d a.tar.zst* b* 2>/dev/null)" ]
 }
+
+@test "query: no writing, no files, bounded in time, memory, values and rows" {
+	for sql in "ATTACH 'x.db' AS x" "PRAGMA writable_schema=1" "INSERT INTO gpu(name) VALUES('x')" "CREATE TEMP TABLE t(a)" "VACUUM INTO 'v.db'" "SELECT 1; DROP TABLE gpu" "SELECT * FROM pragma_table_info('gpu')" "SELECT readfile('/etc/passwd')" "SELECT load_extension('x')" "" ";"; do
+		rc=0; "$davy" query "$sql" >/dev/null 2>err || rc=$?
+		[ "$rc" -eq 64 ] || [ "$rc" -eq 2 ] || { echo "$sql: $rc"; false; }
+		[ -s err ]
+	done
+	[ -z "$(ls -- *.db 2>/dev/null)" ]
+	numbers="WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+	for sql in "$numbers SELECT count(*) FROM c" "SELECT hex(zeroblob(500000000))" "SELECT replace(hex(zeroblob(10000)), '0', hex(zeroblob(50000)))" "SELECT * FROM package a, package b, package c, package d ORDER BY a.name || b.name || c.name || d.name"; do
+		rc=0; (ulimit -v 900000; timeout 15 "$davy" query "$sql" >/dev/null 2>err) || rc=$?
+		[ "$rc" -eq 2 ] || { echo "$sql: $rc"; cat err; false; }
+	done
+	(ulimit -v 900000; "$davy" query --json "$numbers SELECT hex(zeroblob(400000)) AS h FROM c" > out)
+	[ "$(json 'd["truncated"], len(d["rows"]) < 200' < out)" = "True True" ]
+	run -0 "$davy" query "SELECT x'ff00fe', char(27) || '[31m'"
+	[[ "$output" != *$'\e'* ]]
+}
