@@ -221,7 +221,7 @@ static const char *nccl_line(struct explaining *x)
 		first = false;
 	}
 	if (n->transport[TRANSPORT_IB] || n->gdr)
-		buf_fmt(&b, n->gdr ? cli_tr(c, ", GPUDirect RDMA on", "，GPUDirect RDMA 已启用") : cli_tr(c, ", GPUDirect RDMA off", "，GPUDirect RDMA 未启用"));
+		buf_text(&b, n->gdr ? cli_tr(c, ", GPUDirect RDMA on", "，GPUDirect RDMA 已启用") : cli_tr(c, ", GPUDirect RDMA off", "，GPUDirect RDMA 未启用"));
 	const char *text = arena_strndup(c->arena, b.ptr, b.len);
 	buf_free(&b);
 	return text;

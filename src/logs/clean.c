@@ -3,7 +3,9 @@
 #include <ctype.h>
 
 /* Sixteen or more bytes at a time; plain C that compilers turn into vector code. */
+#ifndef __clang__
 #pragma GCC optimize("O3")
+#endif
 
 size_t clean_count_lines(const char *p, size_t n)
 {
