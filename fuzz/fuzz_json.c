@@ -7,6 +7,7 @@ static void walk(const struct json *v)
 	int64_t i;
 	double r;
 	volatile char sink = 0;
+	(void)sink;
 
 	parse_json_int(v, &i);
 	parse_json_real(v, &r);

@@ -97,7 +97,7 @@ static void headline(struct cli *c, const struct inspect_file *f, struct buf *ou
 	if (!f->elf.bits)
 		return;
 	text_pad(out, 2);
-	buf_text(out, d->interp ? cli_tr(c, "program", "可执行文件") : f->elf.type == 4 ? cli_tr(c, "core dump", "core 文件") : f->elf.type == 1 ? cli_tr(c, "object file", "目标文件") : cli_tr(c, "shared library", "动态库"));
+	buf_text(out, d->interp || f->elf.type == 2 ? cli_tr(c, "program", "可执行文件") : f->elf.type == 4 ? cli_tr(c, "core dump", "core 文件") : f->elf.type == 1 ? cli_tr(c, "object file", "目标文件") : cli_tr(c, "shared library", "动态库"));
 	buf_fmt(out, "%s%s%s%s", dot, d->machine ? d->machine : "?", dot, size_text(c, f->source.size));
 	if (d->soname)
 		buf_fmt(out, "%s%s", dot, d->soname);

@@ -74,7 +74,7 @@ static void surroundings(struct cli *c)
 {
 	struct winsize w;
 	c->tty = isatty(STDOUT_FILENO);
-	c->columns = c->tty && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? (w.ws_col > 100 ? 100 : w.ws_col) : 80;
+	c->columns = c->tty && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col ? (w.ws_col > 100 ? 100 : w.ws_col < 40 ? 40 : w.ws_col) : 80;
 	c->unicode = says_utf8(locale(c, "LC_CTYPE"));
 	c->chinese = strncmp(locale(c, "LC_MESSAGES"), "zh", 2) == 0 && c->unicode;
 }

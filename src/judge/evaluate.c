@@ -257,7 +257,7 @@ static void note_unknown(struct judge *j, const struct rule *r, const struct fac
 
 static bool is_refusal(enum facts_gap gap)
 {
-	return gap == GAP_DENIED || gap == GAP_TIMEOUT;
+	return gap == GAP_DENIED || gap == GAP_TIMEOUT || gap == GAP_FAILED;
 }
 
 static bool table_refused(const struct judge *j, enum facts_table t)

@@ -258,3 +258,13 @@ make_root() {
 	run -0 "$davy" query "SELECT x'ff00fe', char(27) || '[31m'"
 	[[ "$output" != *$'\e'* ]]
 }
+
+@test "system calls that fail: an answer or a reason, no crash, and no pass when nothing could be read" {
+	command -v strace >/dev/null && strace -o /dev/null -e trace=openat -e inject=openat:error=EIO:when=1000 true 2>/dev/null || skip "strace cannot inject faults here"
+	for fault in openat:EIO:1+ openat:EACCES:5+7 openat:EMFILE:20+ read:EIO:1+3 pread64:EIO:1+ getdents64:EIO:1+ newfstatat:EIO:2+2 readlink:EIO:1+ statfs:EIO:1+ mmap:ENOMEM:3+ pipe2:EMFILE:1+ vfork:EAGAIN:1+ clone:EAGAIN:1+ clone3:EAGAIN:1+ poll:EINTR:1+2 wait4:ECHILD:1+ uname:EFAULT:1+; do
+		IFS=: read -r call error when <<<"$fault"
+		rc=0; timeout 30 strace -f -o /dev/null -e trace="$call" -e inject="$call:error=$error:when=$when" "$davy" check --json >out 2>err || rc=$?
+		[ "$rc" -le 2 ] || { [ "$rc" -eq 70 ] && [ -s err ]; } || { echo "$fault: $rc"; false; }
+		[ "$call:$when" != openat:1+ ] || [ "$rc" -ne 0 ]
+	done
+}
