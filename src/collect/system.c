@@ -88,6 +88,23 @@ static bool highest_definition(const struct elf_digest *d, const char *family, s
 	return found;
 }
 
+/* Up to glibc 2.33 the file behind the link is libc-2.31.so. That is exact; a release that adds no symbol (2.31) defines no version of its own. */
+static bool version_of_libc_name(struct collect *c, const char *path, struct str *ret)
+{
+	const char *real;
+	struct version parsed;
+	if (host_realpath(c->host, path, &real) < 0)
+		return false;
+	struct str name = str_of(strrchr(real, '/') + 1);
+	if (!str_starts(name, "libc-") || !str_ends(name, ".so"))
+		return false;
+	name = str_slice(name, 5, name.len - 3);
+	if (version_parse(name, &parsed) < 0 || parsed.count != 2 || parsed.part[0] != 2)
+		return false;
+	*ret = name;
+	return true;
+}
+
 static const char *first_there(struct collect *c, const char *const *paths, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -109,7 +126,7 @@ static void libraries(struct collect *c, struct facts_row *row)
 		int rc = collect_binary(c->host, c->arena, path, ELF_DIGEST_LINK, &d);
 		if (rc < 0)
 			facts_gap_errno(row, system__libc_version, rc, path);
-		else if (highest_definition(&d, "GLIBC_", &version))
+		else if (version_of_libc_name(c, path, &version) || highest_definition(&d, "GLIBC_", &version))
 			facts_str(row, system__libc_version, version, path);
 	} else if ((path = first_there(c, musl, 2))) {
 		facts_text(row, system__libc, "musl", path);
