@@ -67,19 +67,50 @@ static void read_loaded_version(struct collect *c, struct facts_row *row)
 		facts_gap_errno(row, driver__loaded, rc, PROC_VERSION);
 }
 
-/* Registry keys that force peer-to-peer on cards whose driver refuses it. */
+static void add_parameter(struct collect *c, const char *module, struct str name, struct str value, const char *origin)
+{
+	struct facts_row *row = facts_add(c->facts, TABLE_module_parameter);
+	facts_text(row, module_parameter__module, module, origin);
+	facts_str(row, module_parameter__name, name, origin);
+	facts_str(row, module_parameter__value, value, origin);
+}
+
+/* The registry of the module nvidia: "Name: value" a line. Registry keys that force peer-to-peer on cards whose driver refuses it are a patch. */
 static void read_params(struct collect *c, struct facts_row *row)
 {
 	static const char path[] = "/proc/driver/nvidia/params";
-	struct str text;
+	struct str text, rest, line;
 	int rc = host_read(c->host, path, 0, &text);
 
+	if (rc < 0)
+		facts_table_gap_errno(c->facts, TABLE_module_parameter, rc, path);
+	for (rest = rc < 0 ? str_of("") : text; str_next_line(&rest, &line);) {
+		size_t colon = str_find_char(line, ':', 0);
+		if (colon != SIZE_MAX)
+			add_parameter(c, "nvidia", str_trim(str_slice(line, 0, colon)), str_trim(str_skip(line, colon + 1)), path);
+	}
 	if (rc < 0)
 		facts_gap_errno(row, driver__patched_p2p, rc, path);
 	else if (str_has(text, "ForceP2P") || str_has(text, "RMForceP2PType") || str_has(text, "RMPcieP2PType"))
 		facts_bool(row, driver__patched_p2p, true, path);
 	else if (!facts_value(row, driver__patched_p2p)->set)
 		facts_bool(row, driver__patched_p2p, false, path);
+}
+
+/* Parameters of the other modules that change what CUDA or GPUDirect can do. */
+static void read_other_parameters(struct collect *c)
+{
+	static const struct {
+		const char *module, *name;
+	} wanted[] = {{"nvidia_uvm", "uvm_disable_hmm"}, {"nvidia_drm", "modeset"}, {"nvidia_peermem", "peerdirect_support"}, {"nvidia_peermem", "persistent_api_support"},
+		{"amdgpu", "pcie_p2p"}, {"amdgpu", "noretry"}};
+	struct str value;
+
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+		const char *path = arena_printf(c->arena, "/sys/module/%s/parameters/%s", wanted[i].module, wanted[i].name);
+		if (facts_find(c->facts, kernel_module__name, wanted[i].module) && host_linef(c->host, &value, "%s", path) == 0)
+			add_parameter(c, wanted[i].module, str_of(wanted[i].name), value, path);
+	}
 }
 
 static void add_module_flag(struct collect *c, struct facts_row *row, enum facts_column column, const char *name, const char *other)
@@ -376,6 +407,7 @@ void collect_driver(struct collect *c)
 	facts_text(row, driver__vendor, "nvidia", "devices and files of the driver");
 	read_loaded_version(c, row);
 	read_params(c, row);
+	read_other_parameters(c);
 	read_libraries(c, row);
 	read_installed_version(c, row);
 	read_service(c, row, driver__fabric_manager, &fabric_manager);
