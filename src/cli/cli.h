@@ -45,6 +45,8 @@ int cli_query(struct cli *c);
 int cli_cause(struct cli *c);
 int cli_plan(struct cli *c);
 
+/* The language and colours that the options settled. */
+void cli_say_in(const struct cli *c);
 /* Picks the sentence of the user's language. */
 const char *cli_tr(const struct cli *c, const char *english, const char *chinese);
 /* "davy: …" on standard error; returns `status`. */
@@ -78,7 +80,5 @@ struct examination {
 /* Collects, derives and judges a machine. */
 int cli_only(struct cli *c, struct judge *j); /* is --only a stage or a cause? 0, or the exit status after a message */
 int cli_examine(struct cli *c, struct host *door, struct examination *ret);
-
-double cli_clock_ms(void);
 
 #endif

@@ -6,13 +6,6 @@
 #include "host/redact.h"
 #include "judge/knowledge.h"
 
-double cli_clock_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 struct store *cli_knowledge(struct cli *c)
 {
 	struct store *s;
@@ -83,7 +76,7 @@ int cli_examine(struct cli *c, struct host *door, struct examination *ret)
 	size_t n = collector_count + 3;
 	ret->part_names = arena_array(c->arena, n, sizeof *ret->part_names);
 	ret->part_ms = arena_array(c->arena, n, sizeof *ret->part_ms);
-	double start = cli_clock_ms();
+	double start = host_clock_ms();
 	int rc = check_python(c, door);
 	if (rc)
 		return rc;
@@ -91,14 +84,14 @@ int cli_examine(struct cli *c, struct host *door, struct examination *ret)
 	if (!ret->store)
 		return EXIT_DEFECT;
 	ret->part_names[n - 3] = "knowledge";
-	ret->part_ms[n - 3] = cli_clock_ms() - start;
+	ret->part_ms[n - 3] = host_clock_ms() - start;
 
 	struct collect collect = {.host = door, .facts = ret->facts, .arena = c->arena, .python = c->options.python, .backend = c->options.backend, .deep = c->options.deep};
 	collect_all(&collect, ret->part_ms);
 	for (size_t i = 0; i < collector_count; i++)
 		ret->part_names[i] = collectors[i].name;
 
-	start = cli_clock_ms();
+	start = host_clock_ms();
 	rc = store_load(ret->store, ret->facts);
 	if (rc < 0)
 		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
@@ -108,12 +101,12 @@ int cli_examine(struct cli *c, struct host *door, struct examination *ret)
 		return rc;
 	judge_derive(&ret->judge);
 	ret->part_names[n - 2] = "store";
-	ret->part_ms[n - 2] = cli_clock_ms() - start;
+	ret->part_ms[n - 2] = host_clock_ms() - start;
 
-	start = cli_clock_ms();
+	start = host_clock_ms();
 	judge_run(&ret->judge, &ret->judgement);
 	ret->part_names[n - 1] = "judge";
-	ret->part_ms[n - 1] = cli_clock_ms() - start;
+	ret->part_ms[n - 1] = host_clock_ms() - start;
 	ret->part_count = n;
 	return 0;
 }
@@ -122,7 +115,7 @@ struct report cli_report(struct cli *c, const struct judgement *j, const struct 
 {
 	return (struct report){
 		.arena = c->arena, .judgement = j, .facts = f, .command = c->command->name, .chinese = c->chinese, .color = c->color, .unicode = c->unicode,
-		.verbose = c->options.verbose, .all = c->options.all, .columns = c->columns, .total_ms = cli_clock_ms() - c->started_ms,
+		.verbose = c->options.verbose, .all = c->options.all, .columns = c->columns, .total_ms = host_clock_ms() - c->started_ms,
 	};
 }
 

@@ -30,7 +30,7 @@ struct follower {
 static void take(struct follower *f, size_t i, const char *p, size_t n)
 {
 	struct watched *w = &f->watched[i];
-	f->grown_ms = cli_clock_ms();
+	f->grown_ms = host_clock_ms();
 	buf_add(&w->rest, p, n);
 	const char *newline = w->rest.len ? memrchr(w->rest.ptr, '\n', w->rest.len) : NULL;
 	size_t whole = newline ? (size_t)(newline + 1 - w->rest.ptr) : w->rest.truncated ? w->rest.len : 0;
@@ -132,13 +132,13 @@ static bool look(struct follower *f)
 static int watch(struct follower *f, follow_clear_fn *is_clear, void *arg)
 {
 	uint64_t judged = 0;
-	double since_ms = cli_clock_ms();
+	double since_ms = host_clock_ms();
 	int status = 0;
 	bool more = true;
 	while (more) {
 		more = look(f);
 		uint64_t failures = failure_lines(f->logs);
-		double now = cli_clock_ms();
+		double now = host_clock_ms();
 		if (failures == judged)
 			since_ms = now;
 		else if ((now - f->grown_ms >= QUIET_MS || now - since_ms >= WAIT_MS) && is_clear(arg, false, &status))

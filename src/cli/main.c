@@ -1,11 +1,8 @@
-#include <errno.h>
 #include <malloc.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/printable.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 
@@ -19,39 +16,6 @@ const struct cli_command cli_commands[] = {
 	{"query", "davy query SQL [OPTIONS]", "asks the fact tables directly", "直接用 SQL 查询事实表", cli_query},
 };
 const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
-
-const char *cli_tr(const struct cli *c, const char *english, const char *chinese)
-{
-	return c->chinese ? chinese : english;
-}
-
-int cli_fail(const struct cli *c, int status, const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	char *text = arena_vprintf(c->arena, fmt, ap);
-	va_end(ap);
-	printable_clean(text, strlen(text), PRINTABLE_LINES);
-	fprintf(stderr, "davy: %s\n", text);
-	return status;
-}
-
-static bool speaks_chinese, is_colored; /* for cli_print, which knows no struct cli */
-
-int cli_print(struct buf *out, int status)
-{
-	const char *why = NULL;
-	/* Whatever the renderers let through: nothing but our own colours drives the terminal. */
-	if (out->len)
-		printable_clean(out->ptr, out->len, PRINTABLE_LINES | (is_colored ? PRINTABLE_STYLES : 0));
-	if ((out->len && fwrite(out->ptr, 1, out->len, stdout) != out->len) || fflush(stdout) != 0)
-		why = errno == EPIPE ? NULL : strerror(errno);
-	else if (out->truncated)
-		why = speaks_chinese ? "输出过长，已截断" : "the output is too long and was cut";
-	if (why)
-		fprintf(stderr, speaks_chinese ? "davy: 标准输出：%s\n" : "davy: standard output: %s\n", why);
-	return why ? EXIT_DEFECT : status;
-}
 
 static bool says_utf8(const char *s)
 {
@@ -89,7 +53,6 @@ static int appearance(struct cli *c)
 		c->chinese = false;
 	else if (lang)
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--lang is en or zh_CN, not '%s'", "--lang 只能是 en 或 zh_CN，而不是“%s”"), lang);
-	speaks_chinese = c->chinese;
 	c->color = c->tty && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
 	if (color && strcmp(color, "always") == 0)
 		c->color = true;
@@ -97,7 +60,7 @@ static int appearance(struct cli *c)
 		c->color = false;
 	else if (color && strcmp(color, "auto") != 0)
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--color is auto, always or never, not '%s'", "--color 只能是 auto、always 或 never，而不是“%s”"), color);
-	is_colored = c->color;
+	cli_say_in(c);
 	return 0;
 }
 
@@ -147,7 +110,7 @@ int main(int argc, char **argv)
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	mallopt(M_TOP_PAD, 1 << 20);
-	struct cli c = {.arena = arena_new(0), .started_ms = cli_clock_ms()};
+	struct cli c = {.arena = arena_new(0), .started_ms = host_clock_ms()};
 	const char *why = NULL;
 	int from = 1;
 	host_hold_standard_files();

@@ -135,6 +135,4 @@ typedef int path_link_fn(void *arg, const char *path, struct str *ret_target); /
 /* Resolves links component by component; targets stay inside the root. 0 or negative errno (-ELOOP after 40). */
 int path_resolve(struct arena *a, const char *path, bool follow_last, path_link_fn *link, void *arg, const char **ret);
 
-double host_clock_ms(void);
-
 #endif

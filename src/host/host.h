@@ -118,6 +118,7 @@ bool host_has_env(const struct host *h);                /* the environment is kn
 size_t host_env_list(struct host *h, const char *const **ret); /* "NAME=value", sorted */
 const char *host_cwd(struct host *h);                   /* NULL: unknown */
 int host_uid(struct host *h, int64_t *ret);
+double host_clock_ms(void);            /* monotonic */
 int64_t host_now(struct host *h);                       /* seconds since the epoch, at the time of the snapshot */
 
 /* -- children ------------------------------------------------------------------------------------------------------------ */
