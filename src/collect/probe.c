@@ -9,7 +9,8 @@
 #include "parse/pciconf.h"
 
 #define DEADLINE_MS 2000
-#define COLD_DEADLINE_MS 10000
+#define DEADLINE_MAX_MS 10000
+#define MORE_MS_A_GPU 1000
 #define GPUS_MAX 64
 #define NVML "probe nvml"
 #define CUDA "probe cuda"
@@ -34,9 +35,15 @@ static const char *const names[] = {"nvml", "cuda", "rocm", "ibverbs"};
  * GPUs, which takes seconds on a large machine in good health. */
 static int deadline_of(struct collect *c, const char *name)
 {
-	if (str_is(str_of(name), "cuda"))
-		return COLD_DEADLINE_MS;
-	return str_is(str_of(name), "nvml") && !host_exists(c->host, "/run/nvidia-persistenced/socket") ? COLD_DEADLINE_MS : DEADLINE_MS;
+	bool is_cuda = str_is(str_of(name), "cuda"), is_nvml = str_is(str_of(name), "nvml");
+	int deadline_ms = DEADLINE_MS;
+
+	if (!is_cuda && !(is_nvml && !host_exists(c->host, "/run/nvidia-persistenced/socket")))
+		return DEADLINE_MS;
+	for (const struct facts_row *gpu = c->facts->first[TABLE_gpu]; gpu && deadline_ms < DEADLINE_MAX_MS; gpu = gpu->next)
+		if (facts_get_text(gpu, gpu__pci_address))
+			deadline_ms += MORE_MS_A_GPU;
+	return deadline_ms;
 }
 
 void collect_probe_start(struct collect *c)
