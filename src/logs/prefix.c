@@ -353,7 +353,8 @@ static bool take_nccl(struct cursor *c)
 	c->out->source = PREFIX_NCCL;
 	know_host(c, host);
 	c->inner = true;
-	c->p = message;
+	/* NCCL's RAS threads are an extra that no job needs: their lines keep the file, so that a pattern can tell them from the job's own sockets. */
+	c->p = str_starts(c->out->component, "ras/") ? c->out->component.ptr : message;
 	return true;
 }
 
