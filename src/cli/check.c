@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "parse/lock.h"
 
 /* "davy 0.1.0   trainer-3   Ubuntu 22.04 in docker   8 × NVIDIA H100   python 3.10.14 (/opt/conda)" */
 static const char *headline(struct cli *c, const struct facts *f)
@@ -29,14 +30,19 @@ static const char *headline(struct cli *c, const struct facts *f)
 
 int cli_check(struct cli *c)
 {
-	struct examination e;
+	struct examination e = {0};
+	struct lock lock;
 	int status;
 	if (c->arg_count)
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "check takes no arguments: '%s'", "check 不接受参数：“%s”"), c->args[0]);
 	struct host *door = cli_door(c, &status);
 	if (!door)
 		return status;
-	int rc = cli_examine(c, door, &e);
+	int rc = c->options.lock ? cli_read_lock(c, &lock) : 0;
+	if (rc)
+		return rc;
+	e.lock = c->options.lock ? &lock : NULL;
+	rc = cli_examine(c, door, &e);
 	if (rc)
 		return rc;
 	struct report r = cli_report(c, &e.judgement, e.facts);

@@ -44,6 +44,7 @@ int cli_inspect(struct cli *c);
 int cli_query(struct cli *c);
 int cli_cause(struct cli *c);
 int cli_plan(struct cli *c);
+int cli_plan_lock(struct cli *c);
 
 /* The language and colours that the options settled. */
 void cli_say_in(const struct cli *c);
@@ -75,10 +76,16 @@ struct examination {
 	const char **part_names;
 	double *part_ms;
 	size_t part_count;
+	bool for_lock;           /* asked for before cli_examine: read what only a lock needs */
+	const struct lock *lock; /* the same: what the environment is compared with */
 };
 
 /* Collects, derives and judges a machine. */
 int cli_only(struct cli *c, struct judge *j); /* is --only a stage or a cause? 0, or the exit status after a message */
-int cli_examine(struct cli *c, struct host *door, struct examination *ret);
+int cli_examine(struct cli *c, struct host *door, struct examination *ret); /* only for_lock and lock of *ret are read */
+
+/* The lock file that --lock names. 0, or an exit status that was said. */
+struct lock;
+int cli_read_lock(struct cli *c, struct lock *ret);
 
 #endif

@@ -72,7 +72,7 @@ int cli_only(struct cli *c, struct judge *j)
 
 int cli_examine(struct cli *c, struct host *door, struct examination *ret)
 {
-	*ret = (struct examination){.facts = facts_new(c->arena)};
+	*ret = (struct examination){.facts = facts_new(c->arena), .for_lock = ret->for_lock, .lock = ret->lock};
 	size_t n = collector_count + 3;
 	ret->part_names = arena_array(c->arena, n, sizeof *ret->part_names);
 	ret->part_ms = arena_array(c->arena, n, sizeof *ret->part_ms);
@@ -86,7 +86,8 @@ int cli_examine(struct cli *c, struct host *door, struct examination *ret)
 	ret->part_names[n - 3] = "knowledge";
 	ret->part_ms[n - 3] = host_clock_ms() - start;
 
-	struct collect collect = {.host = door, .facts = ret->facts, .arena = c->arena, .python = c->options.python, .backend = c->options.backend, .deep = c->options.deep};
+	struct collect collect = {.host = door, .facts = ret->facts, .arena = c->arena, .python = c->options.python, .backend = c->options.backend, .deep = c->options.deep, .for_lock = ret->for_lock || ret->lock,
+		.lock = ret->lock, .lock_path = c->options.lock};
 	collect_all(&collect, ret->part_ms);
 	for (size_t i = 0; i < collector_count; i++)
 		ret->part_names[i] = collectors[i].name;

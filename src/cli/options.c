@@ -32,6 +32,8 @@ static const struct option table[] = {
 	{"header", NULL, AT(header), "check", "a few lines for the top of a training log", "几行信息，写在训练日志开头"},
 	{"strict", NULL, AT(strict), "check", "warnings count as faults in the exit status", "警告也按故障计入退出码"},
 	{"deep", NULL, AT(deep), "check snapshot", "hash files too", "同时校验文件哈希"},
+	{"lock", "[FILE]", AT(lock), "plan", "write down what is installed, to FILE or standard output", "记录已安装的全部内容，写入 FILE 或标准输出"},
+	{"lock", "FILE", AT(lock), "check", "compare with a lock file and name what has drifted", "与锁定文件比较，指出变化之处"},
 	{"torch", "RELEASE", AT(torch), "plan", "a wanted release, as 2.4.1", "指定版本，如 2.4.1"},
 	{"driver", "VERSION", AT(driver), "plan", "of a machine that is not here: its NVIDIA driver", "另一台机器的 NVIDIA 驱动版本"},
 	{"gpu", "NAME[,NAME]", AT(gpu), "plan", "of a machine that is not here: its GPUs", "另一台机器的 GPU"},
@@ -111,6 +113,11 @@ int options_parse(struct cli *c, int argc, char **argv, int from, const char **r
 		char *place = (char *)&c->options + o->offset;
 		if (!o->argument) {
 			*(bool *)(void *)place = true;
+			continue;
+		}
+		bool optional = o->argument[0] == '[';
+		if (optional && !value.ptr && (i + 1 == argc || (argv[i + 1][0] == '-' && argv[i + 1][1]))) {
+			*(const char **)(void *)place = "";
 			continue;
 		}
 		if (!value.ptr && i + 1 == argc) {

@@ -237,8 +237,10 @@ static void print_json(struct cli *c, struct judge *j, const struct plan *p, str
 
 int cli_plan(struct cli *c)
 {
-	struct examination e;
+	struct examination e = {0};
 	struct plan p;
+	if (c->options.lock)
+		return cli_plan_lock(c);
 	if (c->arg_count)
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "plan takes no arguments: '%s'", "plan 不接受参数：“%s”"), c->args[0]);
 	if (c->options.torch && !is_version_number(arena_printf(c->arena, "2%s", strchr(c->options.torch, '.') ? strchr(c->options.torch, '.') : "")))

@@ -127,7 +127,7 @@ static int print_table(struct cli *c, struct store_query *q, struct buf *out)
 int cli_query(struct cli *c)
 {
 	struct buf out = BUF_MAX((size_t)256 << 20);
-	struct examination e;
+	struct examination e = {0};
 	struct store_query *q;
 	const char *why = "";
 	int status;

@@ -4,7 +4,7 @@
 
 int cli_snapshot(struct cli *c)
 {
-	struct examination e;
+	struct examination e = {0};
 	int status;
 	const char *why = "", *path = c->arg_count ? c->args[0] : NULL;
 	if (c->arg_count > 1)

@@ -22,6 +22,7 @@ const struct collector collectors[] = {
 	{"device_node", collect_device_node},
 	{"purpose", collect_purpose},
 	{"variable", collect_variable},
+	{"lock", collect_lock},
 };
 const size_t collector_count = sizeof collectors / sizeof collectors[0];
 

@@ -16,6 +16,9 @@ struct collect {
 	const char *python;  /* --python: interpreter, venv or conda prefix; NULL: find it */
 	const char *backend; /* --for; NULL: by the devices found */
 	bool deep;           /* hash files too */
+	bool for_lock;       /* read what only a lock needs: digests of RECORD files, conda's packages */
+	const struct lock *lock; /* a lock that the environment is compared with; NULL */
+	const char *lock_path;
 	struct ldso_ahead *ahead; /* a thread that reads PyTorch's libraries while other subjects are looked at; or NULL */
 };
 
@@ -42,6 +45,7 @@ void collect_probe_start(struct collect *c);
 void collect_probe(struct collect *c); /* waits for what the probes say: late */
 void collect_device_node(struct collect *c);
 void collect_purpose(struct collect *c);
+void collect_lock(struct collect *c); /* last */
 void collect_python(struct collect *c);
 void collect_torch_start(struct collect *c); /* begins to read the libraries, as soon as sys.path is known */
 void collect_torch(struct collect *c);       /* after python, late */

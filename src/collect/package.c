@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "collect/binary.h"
+#include "parse/conda_meta.h"
 #include "parse/dist_info.h"
 #include "parse/pep440.h"
 #include "parse/pep508.h"
@@ -11,10 +12,11 @@
 #define METADATA_HEAD ((size_t)8 << 10) /* the headers of nearly every distribution; the description behind them is of no use */
 #define METADATA_MAX ((size_t)1 << 20)
 #define RECORD_MAX ((size_t)16 << 20)
+#define CONDA_META_MAX ((size_t)16 << 20)
 #define PACKAGES_MAX 20000
 
 struct package {
-	const char *name, *canonical, *version, *location, *metadata, *installer, *url, *broken;
+	const char *name, *canonical, *version, *location, *metadata, *installer, *url, *source, *broken;
 	int url_error; /* of direct_url.json, which most distributions lack */
 	bool editable, shadowed, hidden; /* hidden: a second description of the same thing, as Debian has it */
 	const struct search_path *on;
@@ -101,6 +103,30 @@ static const char *installer_of(struct scan *s, const struct package *p)
 	return p->kind == EGG_INFO ? "egg" : NULL;
 }
 
+/* direct_url.json, as pip would be given it again. A user name or a token in front of the host stays here. */
+static const char *source_of(struct arena *a, const struct dist_direct_url *d)
+{
+	struct str url = d->url;
+	size_t scheme = str_find(url, "://", 0), path = scheme == SIZE_MAX ? SIZE_MAX : str_find_char(url, '/', scheme + 3);
+	struct str host = scheme == SIZE_MAX ? STR("") : str_slice(url, scheme + 3, path);
+	size_t at = str_rfind_char(host, '@');
+	struct buf b = BUF_MAX(65536);
+	if (d->vcs.len)
+		buf_fmt(&b, "%s+", str_dup(a, d->vcs));
+	buf_str(&b, at == SIZE_MAX ? url : str_slice(url, 0, scheme + 3));
+	if (at != SIZE_MAX)
+		buf_str(&b, str_skip(url, scheme + 3 + at + 1));
+	if (d->vcs.len && d->commit.len)
+		buf_fmt(&b, "@%s", str_dup(a, d->commit));
+	if (d->sha256.len)
+		buf_fmt(&b, "#sha256=%s", str_dup(a, d->sha256));
+	if (d->subdirectory.len)
+		buf_fmt(&b, "%csubdirectory=%s", d->sha256.len ? '&' : '#', str_dup(a, d->subdirectory));
+	const char *text = str_dup(a, buf_view(&b));
+	buf_free(&b);
+	return text;
+}
+
 static void read_direct_url(struct scan *s, struct package *p)
 {
 	struct str text;
@@ -113,6 +139,7 @@ static void read_direct_url(struct scan *s, struct package *p)
 	if (parse_dist_direct_url(s->c->arena, text, &d) < 0)
 		return;
 	p->editable = d.editable;
+	p->source = source_of(s->c->arena, &d);
 	p->url = d.commit.len ? arena_printf(s->c->arena, "%s@%s", str_dup(s->c->arena, d.url), str_dup(s->c->arena, d.commit)) : str_dup(s->c->arena, d.url);
 }
 
@@ -294,6 +321,38 @@ static void scan_conda(struct scan *s)
 	}
 }
 
+/* For locks: every package of conda's, with the archive it came from. */
+static void fill_conda_packages(struct scan *s)
+{
+	facts_table_read(s->c->facts, TABLE_conda_package);
+	for (size_t i = 0; i < s->conda.count; i++) {
+		const char *path = arena_printf(s->c->arena, "%s/conda-meta/%s", s->py->prefix, s->conda.names[i]);
+		struct str text;
+		struct conda_meta m;
+		if (!str_ends(str_of(path), ".json"))
+			continue;
+		struct arena *scratch = arena_new(0);
+		int rc = host_read(s->c->host, path, CONDA_META_MAX, &text);
+		rc = rc < 0 ? rc : parse_conda_meta(scratch, text, &m);
+		if (rc < 0) {
+			facts_table_gap_errno(s->c->facts, TABLE_conda_package, rc, path);
+		} else {
+			struct facts_row *row = facts_add(s->c->facts, TABLE_conda_package);
+			const struct {
+				enum facts_column column;
+				struct str value;
+			} values[] = {{conda_package__name, m.name}, {conda_package__version, m.version}, {conda_package__build, m.build}, {conda_package__url, m.url},
+				{conda_package__md5, m.md5}, {conda_package__sha256, m.sha256}};
+			for (size_t k = 0; k < sizeof values / sizeof *values; k++)
+				if (values[k].value.len)
+					facts_str(row, values[k].column, values[k].value, path);
+				else
+					facts_gap(row, values[k].column, GAP_ABSENT, path, NULL);
+		}
+		arena_free(scratch);
+	}
+}
+
 /* -- facts -------------------------------------------------------------------------------------------------------------- */
 
 /* A second copy is worth a row when somebody put it there by accident: not when a venv covers its base, nor when /usr/local covers /usr. */
@@ -306,6 +365,28 @@ static bool is_worth_a_row(const struct package *first, const struct package *p)
 	if (first->on->kind == PATH_DIST && p->on->kind == PATH_DIST)
 		return first->on == p->on;
 	return !(p->on->base && !first->on->base && first->on->kind == PATH_SITE);
+}
+
+/* What RECORD says, as one digest; the memory that takes is given back. */
+static void fill_record(struct scan *s, const struct package *p, struct facts_row *row)
+{
+	const char *path = arena_printf(s->c->arena, "%s/RECORD", p->metadata);
+	struct str text;
+	int rc = p->kind == DIST_INFO && !p->broken ? host_read(s->c->host, path, RECORD_MAX, &text) : -ENOENT;
+	if (rc < 0) {
+		if (rc == -ENOENT || rc == -ENOTDIR)
+			facts_gap(row, package__record, GAP_ABSENT, path, "no RECORD");
+		else
+			facts_gap_errno(row, package__record, rc, path);
+		return;
+	}
+	struct arena *scratch = arena_new(0);
+	const char *digest = p->editable ? NULL : parse_dist_record_digest(scratch, text);
+	if (digest)
+		facts_text(row, package__record, digest, path);
+	else
+		facts_gap(row, package__record, GAP_ABSENT, path, "it names no files with hashes");
+	arena_free(scratch);
 }
 
 static void fill_package(struct scan *s, const struct package *p)
@@ -330,6 +411,15 @@ static void fill_package(struct scan *s, const struct package *p)
 		facts_text(row, package__source_url, p->url, arena_printf(s->c->arena, "%s/direct_url.json", p->metadata));
 	else
 		facts_gap(row, package__source_url, p->url_error < 0 && p->url_error != -ENOENT ? facts_gap_from_errno(p->url_error) : GAP_ABSENT, p->metadata, NULL);
+	if (p->source)
+		facts_text(row, package__source, p->source, arena_printf(s->c->arena, "%s/direct_url.json", p->metadata));
+	else
+		facts_gap(row, package__source, p->url_error < 0 && p->url_error != -ENOENT ? facts_gap_from_errno(p->url_error) : GAP_ABSENT, p->metadata, NULL);
+	facts_bool(row, package__base, p->on->base, p->location);
+	if (s->c->for_lock)
+		fill_record(s, p, row);
+	else
+		facts_gap(row, package__record, GAP_ABSENT, p->metadata, "read for locks only");
 }
 
 static struct pep508_environment environment_of(struct collect *c, const struct interpreter *py)
@@ -618,6 +708,8 @@ void collect_packages(struct collect *c, const struct interpreter *py)
 			facts_table_gap_errno(c->facts, TABLE_package, p->error, p->path);
 	}
 	scan_conda(&s);
+	if (c->for_lock)
+		fill_conda_packages(&s);
 	for (size_t i = 0; i < s.count; i++)
 		fill_package(&s, &s.all[i]);
 	fill_requirements(&s);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "parse/json.h"
+#include "parse/sha256.h"
 
 /* -- METADATA, PKG-INFO ------------------------------------------------------------------------------------------------- */
 
@@ -258,6 +259,62 @@ int parse_dist_record(struct arena *a, struct str *rest, struct dist_record *ret
 	return 1;
 }
 
+#define DIGEST_LINES_MAX ((size_t)1 << 20)
+
+/* What the installer writes, not the wheel. */
+static bool is_of_the_installation(struct str path)
+{
+	static const char *const own[] = {"INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "RECORD"};
+	if (str_ends(path, ".pyc") || path.ptr[0] == '/')
+		return true;
+	if (str_starts(path, "../") && (str_has(path, "/bin/") || str_has(path, "/Scripts/")))
+		return true;
+	size_t info = str_find(path, ".dist-info/", 0);
+	for (size_t i = 0; info != SIZE_MAX && i < sizeof own / sizeof *own; i++)
+		if (str_is(str_skip(path, info + strlen(".dist-info/")), own[i]))
+			return true;
+	return false;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct dist_record *x = a, *y = b;
+	int order = str_cmp(x->path, y->path);
+	return order ? order : str_cmp(x->digest, y->digest);
+}
+
+const char *parse_dist_record_digest(struct arena *a, struct str record)
+{
+	struct dist_record *lines = NULL, r;
+	size_t n = 0, cap = 0;
+	for (int rc; (rc = parse_dist_record(a, &record, &r));) {
+		if (rc < 0 || !r.digest.len || is_of_the_installation(r.path))
+			continue;
+		if (n == DIGEST_LINES_MAX)
+			return NULL;
+		lines = arena_grow(a, lines, n, &cap, sizeof *lines);
+		lines[n++] = r;
+	}
+	if (!n)
+		return NULL;
+	qsort(lines, n, sizeof *lines, by_path);
+	struct buf text = BUF_MAX((size_t)64 << 20);
+	for (size_t i = 0; i < n; i++) {
+		buf_str(&text, lines[i].path);
+		buf_char(&text, ',');
+		buf_str(&text, lines[i].algorithm);
+		buf_char(&text, '=');
+		buf_str(&text, lines[i].digest);
+		buf_char(&text, '\n');
+	}
+	char digest[PARSE_SHA256_TEXT];
+	struct str whole = buf_view(&text);
+	struct parse_source source = parse_source_of(&whole);
+	int rc = text.truncated ? -E2BIG : parse_sha256(&source, digest);
+	buf_free(&text);
+	return rc < 0 ? NULL : arena_printf(a, "sha256=%s", digest);
+}
+
 /* -- small files -------------------------------------------------------------------------------------------------------- */
 
 int parse_dist_direct_url(struct arena *a, struct str text, struct dist_direct_url *ret)
@@ -270,7 +327,15 @@ int parse_dist_direct_url(struct arena *a, struct str text, struct dist_direct_u
 	if (!parse_json_text(parse_json_get(root, "url"), &d.url))
 		return -EINVAL;
 	parse_json_bool(parse_json_path(root, "dir_info.editable"), &d.editable);
+	const struct json *directory = parse_json_get(root, "dir_info");
+	d.directory = directory && directory->type == JSON_OBJECT;
 	parse_json_text(parse_json_path(root, "vcs_info.commit_id"), &d.commit);
+	parse_json_text(parse_json_path(root, "vcs_info.vcs"), &d.vcs);
+	parse_json_text(parse_json_get(root, "subdirectory"), &d.subdirectory);
+	struct str old;
+	if (!parse_json_text(parse_json_path(root, "archive_info.hashes.sha256"), &d.sha256) && parse_json_text(parse_json_path(root, "archive_info.hash"), &old) &&
+	    str_starts(old, "sha256="))
+		d.sha256 = str_skip(old, strlen("sha256="));
 	*ret = d;
 	return 0;
 }

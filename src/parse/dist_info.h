@@ -44,12 +44,19 @@ struct dist_record {
 /* Takes the next entry off *rest. 1, 0 at the end, -EINVAL for a line that is none (it is skipped; go on). */
 int parse_dist_record(struct arena *a, struct str *rest, struct dist_record *ret);
 
+/* What a RECORD says of the wheel's own files, as one digest: the same for every installation of the same wheel, by pip or uv, wherever it lies. Left out is what
+ * an installer writes itself (INSTALLER, REQUESTED, direct_url.json, scripts in bin, compiled files). "sha256=<urlsafe base64>" in the arena; NULL: it names no
+ * file with a hash, or is too large. */
+const char *parse_dist_record_digest(struct arena *a, struct str record);
+
 /* -- small files -------------------------------------------------------------------------------------------------------- */
 
 struct dist_direct_url {
 	struct str url;
-	bool editable;
-	struct str commit; /* of version control */
+	bool editable, directory;
+	struct str vcs, commit;  /* of version control: "git" */
+	struct str sha256;       /* of an archive, hex; empty: not said */
+	struct str subdirectory;
 };
 
 int parse_dist_direct_url(struct arena *a, struct str text, struct dist_direct_url *ret);
