@@ -106,6 +106,21 @@ static bool speaks_before(const struct finding *a, const struct finding *b)
 	return log_a && earlier(a, b);
 }
 
+/* What several rules found wrong, and what one rule found wrong several times, is one finding; only the latter is "more like it". */
+static void join_candidates(struct finding *lead, struct finding *other)
+{
+	struct finding **tail = &other->also;
+	while (*tail)
+		tail = &(*tail)->next;
+	*tail = lead->also;
+	other->next = other->also;
+	other->also = NULL;
+	lead->also = other;
+	lead->rows = 1;
+	for (const struct finding *f = lead->also; f; f = f->next)
+		lead->rows += lead->rule && f->rule && strcmp(f->rule, lead->rule) == 0;
+}
+
 static struct finding *merge(struct judge *j, struct finding *list)
 {
 	struct finding *merged = NULL, **tail = &merged;
@@ -122,7 +137,6 @@ static struct finding *merge(struct judge *j, struct finding *list)
 			continue;
 		}
 		struct finding *old = *place, *lead = speaks_before(f, old) ? f : old, *other = lead == f ? old : f;
-		lead->rows = old->rows + 1;
 		if (other->first_seq >= 0 && lead->first_seq >= 0 && earlier(other, lead)) {
 			lead->first_seq = other->first_seq;
 			if (other->time >= 0)
@@ -145,6 +159,7 @@ static struct finding *merge(struct judge *j, struct finding *list)
 			if (tail == &old->next)
 				tail = &f->next;
 		}
+		join_candidates(lead, other);
 	}
 	return merged;
 }

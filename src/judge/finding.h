@@ -50,7 +50,8 @@ struct finding {
 	int64_t *ranks;
 	size_t rank_count;
 	double time; /* < 0: unknown */
-	int rows;    /* how many rows the rule found wrong */
+	int rows;    /* how many rows this rule found wrong */
+	struct finding *also; /* other candidates of this cause that were merged into it, linked by `next` */
 	const char *symptom; /* of the log line that gave it */
 	int64_t first_seq;   /* of its first log line; -1: from facts alone */
 	struct evidence *evidence;

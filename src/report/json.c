@@ -54,6 +54,22 @@ static void fixes(struct json_writer *w, const struct fix *fix)
 	json_close(w, ']');
 }
 
+/* The rules (and patterns of log lines) that speak for it, each once. */
+static void rules(struct json_writer *w, const struct finding *f)
+{
+	json_open(w, "rules", '[');
+	if (f->rule)
+		json_text(w, NULL, f->rule);
+	for (const struct finding *g = f->also; g; g = g->next) {
+		bool told = !g->rule || (f->rule && strcmp(g->rule, f->rule) == 0);
+		for (const struct finding *h = f->also; h != g && !told; h = h->next)
+			told = h->rule && strcmp(h->rule, g->rule) == 0;
+		if (!told)
+			json_text(w, NULL, g->rule);
+	}
+	json_close(w, ']');
+}
+
 static void finding(struct json_writer *w, const struct finding *f)
 {
 	json_open(w, NULL, '{');
@@ -65,6 +81,7 @@ static void finding(struct json_writer *w, const struct finding *f)
 	json_text(w, "says", f->says ? f->says : f->title);
 	json_text(w, "why", f->why);
 	json_text(w, "rule", f->rule);
+	rules(w, f);
 	if (f->waived_until) {
 		json_open(w, "waived", '{');
 		json_text(w, "until", f->waived_until);
@@ -105,6 +122,7 @@ static void finding(struct json_writer *w, const struct finding *f)
 		json_open(w, NULL, '{');
 		json_text(w, "cause", g->cause);
 		json_int(w, "count", g->rows);
+		rules(w, g);
 		json_close(w, '}');
 	}
 	json_close(w, ']');
