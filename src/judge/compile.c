@@ -452,11 +452,20 @@ static const char *lacks_column(struct compile *c, const char *table, struct str
 	return lacking;
 }
 
+#define TEXT_COLUMNS_MAX 64
+
+/* Ids are text though some of them (PCI device 2330) look like numbers: text and number are never equal in SQL. */
+static bool is_identifier(struct str column)
+{
+	return str_is(column, "device") || str_ends(column, "_id");
+}
+
 static void compile_table(struct compile *c, const char *name, struct str text)
 {
 	struct str line, rest, cell;
 	struct buf sql = BUF_MAX(65536), insert_sql = BUF_MAX(65536);
 	int columns = 0, number = 1;
+	bool identifier[TEXT_COLUMNS_MAX] = {false};
 	if (!is_word(str_of(name))) {
 		complain(c, 1, "'%s' is no name of a table", name);
 		return;
@@ -475,6 +484,8 @@ static void compile_table(struct compile *c, const char *name, struct str text)
 	for (rest = line; str_next_field(&rest, '\t', &cell); columns++) {
 		if (!is_word(cell))
 			complain(c, 1, "'%.*s' is no column name", (int)cell.len, cell.ptr);
+		if (columns < TEXT_COLUMNS_MAX)
+			identifier[columns] = is_identifier(cell);
 		buf_fmt(&sql, "%s\"%.*s\"", columns ? "," : "", (int)cell.len, cell.ptr);
 		buf_text(&insert_sql, columns ? ",?" : "?");
 	}
@@ -502,7 +513,7 @@ static void compile_table(struct compile *c, const char *name, struct str text)
 				store_bind_text(q, i + 1, NULL);
 			else if (str_is(cell, "-"))
 				store_bind_text(q, i + 1, "");
-			else if (str_to_int(cell, &n) == 0 && cell.len < 10 && !(cell.len > 1 && cell.ptr[0] == '0'))
+			else if (!(i < TEXT_COLUMNS_MAX && identifier[i]) && str_to_int(cell, &n) == 0 && cell.len < 10 && !(cell.len > 1 && cell.ptr[0] == '0'))
 				store_bind_int(q, i + 1, n);
 			else
 				store_bind_text(q, i + 1, str_dup(c->arena, cell));
