@@ -104,14 +104,31 @@ static struct ldso *load_file(struct cli *c, struct host *door, struct inspect_f
 	return l;
 }
 
-/* What an extension of PyTorch needs of it and does not find: it was built for another one. Only when nothing else is missing. */
-static void find_undefined(struct cli *c, struct host *door, struct inspect_file *f)
+static bool lacks_library(const struct inspect_file *f, bool foreign)
+{
+	for (size_t i = 0; i < f->loader.want_count; i++)
+		if (f->loader.wants[i].to < 0 && f->loader.wants[i].from >= 0 && inspect_is_foreign(f, f->loader.wants[i].name) == foreign)
+			return true;
+	return false;
+}
+
+/* The interpreter brings Python's names, and a driver that is not here would bring CUDA's. */
+static bool may_come_later(const struct inspect_file *f, const char *symbol, bool driver_missing)
+{
+	if (!f->digest.interp && (starts(symbol, "Py") || starts(symbol, "_Py")))
+		return true;
+	return driver_missing && (starts(symbol, "cu") || starts(symbol, "nvml"));
+}
+
+/* What the file needs and no library has that comes with it. Only when no library is missing, which says more. Looking at all names of all libraries is worth it for
+ * what is built on PyTorch, and for a file that somebody asks about alone. */
+static void find_undefined(struct cli *c, struct host *door, struct inspect_file *f, bool alone)
 {
 	const char *left[1000];
-	if (f->root < 0 || !needs_torch(&f->digest) || f->digest.problem)
+	if (f->root < 0 || !(alone || needs_torch(&f->digest)) || f->digest.problem || lacks_library(f, false))
 		return;
-	for (size_t i = 0; i < f->loader.want_count; i++)
-		if (f->loader.wants[i].to < 0 && !inspect_is_foreign(f, f->loader.wants[i].name))
+	for (size_t i = 0; i < f->loader.object_count; i++)
+		if (f->loader.objects[i].problem)
 			return;
 	struct elf_undefined *u = parse_elf_undefined(f->memory, &f->elf);
 	for (size_t i = 0; u && i < f->loader.object_count; i++) {
@@ -126,10 +143,10 @@ static void find_undefined(struct cli *c, struct host *door, struct inspect_file
 		host_file_close(file);
 		arena_free(scratch);
 	}
+	bool driver_missing = lacks_library(f, true);
 	size_t n = u ? parse_elf_undefined_left(u, left, 1000) : 0;
 	for (size_t i = 0; i < n && i < 1000; i++) {
-		/* The interpreter's own, and what a library that is missing here would bring. */
-		if (starts(left[i], "Py") || starts(left[i], "_Py") || starts(left[i], "cu") || starts(left[i], "nvml"))
+		if (may_come_later(f, left[i], driver_missing))
 			continue;
 		if (f->undefined_count < INSPECT_UNDEFINED_MAX)
 			f->undefined[f->undefined_count] = arena_strdup(c->arena, left[i]);
@@ -167,7 +184,7 @@ void inspect_read(struct cli *c, struct host *door, struct inspect_file *files, 
 				digest_file(c, f);
 			if (f->error == 0 && f->elf.bits == 64 && !f->elf.big_endian && f->elf.has_dynamic) {
 				l = load_file(c, door, f, l);
-				find_undefined(c, door, f);
+				find_undefined(c, door, f, count == 1);
 			}
 		}
 		for (size_t i = first; i < first + n; i++)

@@ -264,7 +264,9 @@ static void unmet_rows(struct cli *c, const struct inspect_file *f, struct buf *
 	if (!f->undefined_count)
 		return;
 	const char *more = f->undefined_count > 1 ? arena_printf(c->arena, cli_tr(c, " and %zu more", " 等 %zu 个"), f->undefined_count - !c->chinese) : "";
-	trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "In no library: %s%s. The file was built for another PyTorch.", "所有库中都没有符号 %s%s：该文件是为另一个 PyTorch 构建的。"), f->undefined[0], more));
+	const char *of = f->after_torch ? cli_tr(c, "In no library: %s%s. The file was built for another PyTorch.", "所有库中都没有符号 %s%s：该文件是为另一个 PyTorch 构建的。")
+					: cli_tr(c, "In no library that it loads: %s%s.", "它加载的所有库中都没有符号 %s%s。");
+	trouble(c, out, true, arena_printf(c->arena, of, f->undefined[0], more));
 }
 
 void inspect_text(struct cli *c, const struct inspect_file *f, struct buf *out)

@@ -195,11 +195,11 @@ old_nccl() { mkdir -p "$1"; ${CC:-cc} -shared -fPIC -nostdlib -Wl,-soname,libncc
 	echo 'int f(void) { return 0; }' > f.c
 	echo 'int ncclNetPlugin_v7, ncclNetPlugin_v8; extern int f(void); int g(void) { return f(); }' > p.c
 	mkdir -p plugins gone
-	${CC:-cc} -shared -fPIC -nostdlib -Wl,-soname,libfabric.so.1 -o gone/libfabric.so.1 f.c
-	${CC:-cc} -shared -fPIC -nostdlib -o plugins/libnccl-net-made.so p.c gone/libfabric.so.1
+	${CC:-cc} -shared -fPIC -nostdlib -Wl,-soname,libmadefabric.so.1 -o gone/libmadefabric.so.1 f.c
+	${CC:-cc} -shared -fPIC -nostdlib -o plugins/libnccl-net-made.so p.c gone/libmadefabric.so.1
 	printf '# a comment\nNCCL_IB_DISABLE=1\n NCCL_SOCKET_IFNAME = eth0\n' > .nccl.conf
 	LD_LIBRARY_PATH=$PWD/plugins NCCL_NET_PLUGIN=made check
-	holds 'row("nccl_plugin", "path", "libnccl-net-made.so")["abi"] == "v7 v8" and row("nccl_plugin", "kind", "net")["missing"] == "libfabric.so.1"'
+	holds 'row("nccl_plugin", "path", "libnccl-net-made.so")["abi"] == "v7 v8" and row("nccl_plugin", "kind", "net")["missing"] == "libmadefabric.so.1"'
 	holds 'row("nccl_conf", "name", "NCCL_IB_DISABLE")["value"] == "1" and row("nccl_conf", "name", "NCCL_SOCKET_IFNAME")["line"] == 3'
 }
 
