@@ -18,9 +18,9 @@ allowed() {
 	read) echo "base parse facts read" ;;
 	logs) echo "base parse facts logs" ;;
 	judge) echo "base parse host facts judge" ;;
-	fleet) echo "base facts fleet" ;;
+X
 	report) echo "base facts judge report" ;;
-	act) echo "base parse host facts judge act" ;;
+	act) echo "base parse host facts judge fleet act" ;;
 	cli) echo "base parse host facts collect read logs judge fleet report act cli" ;;
 	esac
 }
