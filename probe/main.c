@@ -241,6 +241,8 @@ int main(int argc, char **argv)
 		rc = probe_rocm();
 	else if (strcmp(name, "ibverbs") == 0)
 		rc = probe_ibverbs();
+	else if (strcmp(name, "resolve") == 0)
+		rc = probe_resolve(argc > 2 ? argv[2] : "");
 	else
 		return 64;
 	out_flush();

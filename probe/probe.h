@@ -3,6 +3,7 @@
  *
  *   probe nvml | cuda | rocm | ibverbs
  *   probe nccl [PATH]
+ *   probe resolve NAME    a host name by the system's own resolver
  *
  * Before a call that may hang it prints a line {"calling": "..."}; the last line is the answer, one object. Exit status: 0 the library answered, 1 it gave
  * an error (which the answer names), 3 the library could not be loaded. It needs no symbol of the C library newer than glibc 2.17, includes nothing of
@@ -22,6 +23,7 @@ int probe_cuda(void);
 int probe_nccl(const char *path);
 int probe_rocm(void);
 int probe_ibverbs(void);
+int probe_resolve(const char *name);
 
 /* -- libraries ------------------------------------------------------------------------------------------------------------ */
 

@@ -12,7 +12,7 @@ enum exit_status { EXIT_FINE = 0, EXIT_FAULT = 1, EXIT_UNKNOWN = 2, EXIT_USAGE =
 
 struct options {
 	bool json, quiet, verbose, brief, header, strict, deep, no_redact, show, here, follow, timeline, all, schema, help, version, markdown, offline, docker, from_source, script;
-	const char *html, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock;
+	const char *html, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock, *rank, *size, *master, *deadline, *out;
 };
 
 struct cli {
@@ -45,6 +45,7 @@ int cli_query(struct cli *c);
 int cli_cause(struct cli *c);
 int cli_plan(struct cli *c);
 int cli_plan_lock(struct cli *c);
+int cli_cluster(struct cli *c);
 
 /* The language and colours that the options settled. */
 void cli_say_in(const struct cli *c);

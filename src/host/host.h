@@ -132,7 +132,7 @@ struct host_probe {
 	double duration_ms;
 };
 
-/* Runs `probe NAME` with a deadline (ms) and gives what it printed. Only on this machine; SKIPPED with a root. */
+/* Runs `probe NAME` (or, after a blank, with one argument: "resolve node1") with a deadline (ms) and gives what it printed. Only on this machine; SKIPPED with a root. */
 int host_probe(struct host *h, const char *name, int deadline_ms, struct host_probe *ret);
 /* Probes run at once: start early, collect late. */
 void host_probe_start(struct host *h, const char *name, int deadline_ms);

@@ -71,7 +71,11 @@ void host_probe_start(struct host *h, const char *name, int deadline_ms)
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
 	posix_spawnattr_setsigmask(&attributes, &none);
-	char *argv[] = {(char *)program, (char *)name, NULL};
+	/* "resolve node1": what follows the blank is the probe's argument. */
+	char *word = arena_strdup(h->arena, name), *argument = strchr(word, ' ');
+	if (argument)
+		*argument++ = '\0';
+	char *argv[] = {(char *)program, word, argument, NULL};
 	pid_t pid;
 	if (posix_spawn(&pid, program, &actions, &attributes, argv, environ) == 0) {
 		c->pid = pid;

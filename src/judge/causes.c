@@ -244,7 +244,7 @@ static void apply_grounds(struct judge *j, struct finding **list, struct judgeme
 		failed[f->stage] |= f->status == STATUS_FAIL;
 	for (size_t i = 0; i < sizeof grounds / sizeof grounds[0]; i++) {
 		int stage = stage_by_name(grounds[i].stage, strlen(grounds[i].stage)), ground = stage_by_name(grounds[i].ground, strlen(grounds[i].ground));
-		if (!failed[ground] || j->mode != JUDGE_CHECK)
+		if (!failed[ground] || j->mode == JUDGE_EXPLAIN)
 			continue;
 		ret->stage[stage] = STAGE_NOT_REACHED;
 		ret->stage_stands_on[stage] = ground;
@@ -379,7 +379,7 @@ static void decide(struct judge *j, struct judgement *ret, const struct stage_se
 	}
 	for (int i = 0; i < STAGE_COUNT; i++)
 		unknown |= seen[i].unknown_essential && ret->stage[i] == STAGE_UNKNOWN;
-	if (j->mode == JUDGE_CHECK) {
+	if (j->mode != JUDGE_EXPLAIN) {
 		ret->verdict = ret->fails ? VERDICT_NOT_READY : unknown ? VERDICT_UNKNOWN : VERDICT_READY;
 		return;
 	}
@@ -405,7 +405,7 @@ void causes_order(struct judge *j, struct candidates *c, const struct stage_seen
 		texts_fill(j, f);
 		for (struct finding *g = f->folded; g; g = g->next)
 			texts_fill(j, g);
-		if (j->mode == JUDGE_EXPLAIN && first && f->status == STATUS_FAIL)
+		if (j->mode != JUDGE_CHECK && first && f->status == STATUS_FAIL)
 			count_explained(j, f);
 		first = false;
 	}

@@ -208,7 +208,7 @@ const struct waiver *evaluate_waiver(const struct judge *j, const char *cause)
 static bool is_waived(const struct judge *j, const char *cause)
 {
 	const struct waiver *w = evaluate_waiver(j, cause);
-	return w && w->until && !w->expired && j->mode == JUDGE_CHECK;
+	return w && w->until && !w->expired && j->mode != JUDGE_EXPLAIN;
 }
 
 static bool wanted(const struct judge *j, const char *cause)
@@ -344,12 +344,12 @@ static void run_rule(struct judge *j, struct candidates *c, const struct rule *r
 	if (t == TABLE_COUNT || !j->facts->count[t]) {
 		if (r->essential && t != TABLE_COUNT && !j->facts->read[t])
 			seen[r->stage].unknown_essential = true;
-		if (t != TABLE_COUNT && strcmp(r->level, "fail") == 0 && j->mode == JUDGE_CHECK && table_refused(j, t))
+		if (t != TABLE_COUNT && strcmp(r->level, "fail") == 0 && j->mode != JUDGE_EXPLAIN && table_refused(j, t))
 			seen[r->stage].unknown_essential = true;
 		return;
 	}
 	bool info = strcmp(r->level, "info") == 0, said_unknown = false;
-	bool fails = strcmp(r->level, "fail") == 0 && j->mode == JUDGE_CHECK;
+	bool fails = strcmp(r->level, "fail") == 0 && j->mode != JUDGE_EXPLAIN;
 	if (store_prepare(j->store, r->sql, &q, NULL) < 0) { /* knowledge that was overridden does not fit */
 		seen[r->stage].unknown_essential |= fails;
 		return;
@@ -399,14 +399,21 @@ static bool is_shut(struct judge *j, const struct store_query *q, bool refused)
 	if (j->no_gates || gate_is_open(j->facts, store_text(q, 10)))
 		return false;
 	struct rule r = {.reads = store_text(q, 8)};
-	return !(refused && j->mode == JUDGE_CHECK && strcmp(store_text(q, 3), "fail") == 0 && was_refused(j, &r, NULL));
+	return !(refused && j->mode != JUDGE_EXPLAIN && strcmp(store_text(q, 3), "fail") == 0 && was_refused(j, &r, NULL));
+}
+
+/* Which rules are asked. After live tests those about logs only where a log was read. */
+static const char *modes_of(const struct judge *j)
+{
+	static const char *const modes[] = {[JUDGE_CHECK] = "'any', 'check'", [JUDGE_EXPLAIN] = "'any', 'explain'", [JUDGE_TEST] = "'any', 'check', 'test'", [JUDGE_CLUSTER] = "'cluster'"};
+	return j->mode == JUDGE_TEST && j->facts->count[TABLE_event] ? "'any', 'check', 'explain', 'test'" : modes[j->mode];
 }
 
 void evaluate_rules(struct judge *j, struct candidates *c, struct stage_seen *seen, struct unknown_fact **ret_unknown)
 {
 	struct store_query *q;
-	const char *sql = arena_printf(j->arena, "SELECT id, cause, tbl, level, certainty, sql, names, %s, reads, essential, gate, shown FROM rule WHERE mode IN ('any', '%s') ORDER BY ord",
-		j->chinese ? "coalesce(says_zh, says)" : "says", j->mode == JUDGE_CHECK ? "check" : "explain");
+	const char *sql = arena_printf(j->arena, "SELECT id, cause, tbl, level, certainty, sql, names, %s, reads, essential, gate, shown FROM rule WHERE mode IN (%s) ORDER BY ord",
+		j->chinese ? "coalesce(says_zh, says)" : "says", modes_of(j));
 	if (store_prepare(j->store, sql, &q, NULL) < 0)
 		return;
 	bool refused = any_refused(j->facts);

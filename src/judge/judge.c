@@ -106,7 +106,7 @@ void judge_run(struct judge *j, struct judgement *ret)
 	evaluate_rules(j, &c, seen, &ret->unknown);
 	store_limit_time(j->store, 0);
 	evaluate_events(j, &c);
-	if (j->mode == JUDGE_CHECK)
+	if (j->mode != JUDGE_EXPLAIN)
 		waive(j, &c);
 	causes_order(j, &c, seen, ret);
 	texts_map(j, ret);

@@ -8,7 +8,7 @@
 #include "facts/store.h"
 #include "judge/finding.h"
 
-enum judge_mode { JUDGE_CHECK, JUDGE_EXPLAIN };
+enum judge_mode { JUDGE_CHECK, JUDGE_EXPLAIN, JUDGE_TEST, JUDGE_CLUSTER }; /* TEST: a machine, and the logs of what was tried on it; CLUSTER: what nodes showed together, by the rules for that only */
 
 struct judge {
 	struct arena *arena;

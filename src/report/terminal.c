@@ -277,13 +277,30 @@ static const char *for_what(const struct report *r)
 	return j->ranks > 0 ? arena_printf(r->arena, " for %s with %lld rank%s", backend, (long long)j->ranks, j->ranks == 1 ? "" : "s") : arena_printf(r->arena, " for %s", backend);
 }
 
+static const char *cluster_sentence(const struct report *r)
+{
+	switch (r->judgement->verdict) {
+	case VERDICT_READY:
+	case VERDICT_CLEAN:
+		return tr(r, "All nodes reach one another", "所有节点都能互相通信");
+	case VERDICT_NOT_READY:
+	case VERDICT_FAILED:
+		return tr(r, "Not ready as a cluster", "集群未就绪");
+	case VERDICT_UNKNOWN:
+		break;
+	}
+	return tr(r, "Could not tell whether all nodes reach one another", "无法判断所有节点是否都能互相通信");
+}
+
 const char *report_verdict(const struct report *r)
 {
 	const struct judgement *j = r->judgement;
 	struct buf b = BUF_MAX(4096);
 	const char *sep = tr(r, ", ", "，");
 	int unknown = unknown_count(r);
-	switch (j->verdict) {
+	if (strcmp(r->command, "cluster") == 0)
+		buf_text(&b, cluster_sentence(r));
+	else switch (j->verdict) {
 	case VERDICT_READY:
 		buf_fmt(&b, "%s%s", tr(r, "Ready", "就绪"), for_what(r));
 		break;
