@@ -109,12 +109,15 @@ static int define_of(struct str text, const char *name, int64_t *ret)
 	return -ENOENT;
 }
 
+/* The version stands near the beginning: cuda.h has a megabyte. */
+#define HEADER_HEAD ((size_t)128 << 10)
+
 static int read_header(struct collect *c, const char *path, const char *name, struct str *ret, const char **ret_path)
 {
 	const char *dirs[] = {"include", "targets/x86_64-linux/include", "targets/sbsa-linux/include"};
 	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
 		*ret_path = arena_printf(c->arena, "%s/%s/%s", path, dirs[i], name);
-		if (host_read(c->host, *ret_path, (size_t)4 << 20, ret) == 0)
+		if (host_read_head(c->host, *ret_path, HEADER_HEAD, ret) == 0)
 			return 0;
 	}
 	return -ENOENT;

@@ -8,6 +8,8 @@
 #define ENTRIES_MAX 4096u
 #define HEAD_BYTES 4096u
 #define NAMES_BYTES 2048u /* before the section headers; that is where linkers put their names */
+#define NAMES_SMALL (48u << 10) /* dynamic strings up to here are read at once; of larger tables first the few that the dynamic section names */
+#define NAMES_WINDOW 1024u
 #define PIECE_MAX (64u << 20)
 
 enum { PT_LOAD = 1, PT_DYNAMIC = 2, PT_INTERP = 3, PT_NOTE = 4 };
@@ -329,9 +331,43 @@ static void read_dynamic_entry(struct elf *e, struct dynamic *d, uint64_t tag, u
 	}
 }
 
-static const char *dynamic_string(const struct elf *e, uint64_t at)
+int parse_elf_names(struct elf *e)
 {
-	return at < e->dynstr.len ? e->dynstr.ptr + at : NULL;
+	if (e->dynstr.len || !e->names_size)
+		return 0;
+	int r = view(e, e->names_offset, e->names_size, STRINGS_MAX, &e->dynstr);
+	if (r == 0 && e->dynstr.len && e->dynstr.ptr[e->dynstr.len - 1])
+		r = parse_elf_bytes(e, e->names_offset, e->names_size, STRINGS_MAX, &e->dynstr); /* not terminated: a copy is */
+	return r;
+}
+
+/* A name out of a table that is not in memory: a little of it around the name is. */
+static const char *distant_string(struct elf *e, uint64_t at)
+{
+	uint64_t left = e->names_size - at, kept = e->names.offset;
+	if (e->names.bytes.len && at >= kept && at - kept < e->names.bytes.len) {
+		const char *known = e->names.bytes.ptr + (at - kept);
+		if (memchr(known, '\0', e->names.bytes.len - (at - kept)))
+			return known;
+	}
+	for (uint64_t n = NAMES_WINDOW; ; n = left) {
+		if (n > left)
+			n = left;
+		if (parse_elf_bytes(e, e->names_offset + at, n, STRINGS_MAX, &e->names.bytes) < 0) {
+			e->names.bytes = str_n("", 0);
+			return NULL;
+		}
+		e->names.offset = at;
+		if (n == left || memchr(e->names.bytes.ptr, '\0', e->names.bytes.len))
+			return e->names.bytes.ptr; /* parse_elf_bytes terminates */
+	}
+}
+
+static const char *dynamic_string(struct elf *e, uint64_t at)
+{
+	if (at >= e->names_size)
+		return NULL;
+	return e->dynstr.len ? e->dynstr.ptr + at : distant_string(e, at);
 }
 
 /* The strings and the tables of versions that follow them, where the section headers say how long these are. */
@@ -349,26 +385,25 @@ static void take_tables(struct elf *e, const struct dynamic *d, uint64_t strings
 		take_piece(e, &e->tables, strings, end);
 }
 
-static int read_strings(struct elf *e, const struct dynamic *d)
+static int find_names(struct elf *e, const struct dynamic *d)
 {
 	uint64_t off, left;
 	if (!parse_elf_offset(e, d->strtab, &off, &left))
 		return 0;
-	if (d->strsz > left) {
+	if (d->strsz > left || d->strsz > STRINGS_MAX) {
 		spoil(e, ELF_BAD);
 		return 0;
 	}
-	take_tables(e, d, off);
-	int r = view(e, off, d->strsz, STRINGS_MAX, &e->dynstr);
-	if (r == 0 && e->dynstr.len && e->dynstr.ptr[e->dynstr.len - 1])
-		r = parse_elf_bytes(e, off, d->strsz, STRINGS_MAX, &e->dynstr); /* not terminated: a copy is */
-	if (r == -ENODATA)
+	if (!checked_range(off, d->strsz, e->source->size)) {
 		spoil(e, ELF_TRUNCATED);
-	else if (r == -EFBIG)
-		spoil(e, ELF_BAD);
-	else if (r < 0)
-		return r;
-	return 0;
+		return 0;
+	}
+	e->names_offset = off;
+	e->names_size = d->strsz;
+	if (d->strsz > NAMES_SMALL)
+		return 0;
+	take_tables(e, d, off);
+	return parse_elf_names(e);
 }
 
 static void take_strings(struct elf *e, const struct dynamic *d)
@@ -479,7 +514,7 @@ static size_t count_symbols(const struct elf *e, const struct dynamic *d, uint64
 static void find_symbols(struct elf *e, const struct dynamic *d)
 {
 	uint64_t off, left;
-	if (!d->symtab || !e->dynstr.len || !parse_elf_offset(e, d->symtab, &off, &left) || off >= e->source->size)
+	if (!d->symtab || !e->names_size || !parse_elf_offset(e, d->symtab, &off, &left) || off >= e->source->size)
 		return;
 	if (left > e->source->size - off)
 		left = e->source->size - off;
@@ -517,7 +552,7 @@ static int read_dynamic(struct elf *e)
 		read_dynamic_entry(e, d, tag, parse_u64(raw.ptr + at + 8));
 	}
 	e->has_dynamic = true;
-	r = read_strings(e, d);
+	r = find_names(e, d);
 	if (r < 0)
 		return r;
 	take_strings(e, d);
@@ -557,7 +592,10 @@ int parse_elf_symbols(struct elf *e)
 	if (e->symtab || !e->symbol_count)
 		return 0;
 	struct str table;
-	int r = view(e, e->symtab_offset, (uint64_t)e->symbol_count * 24, STRINGS_MAX, &table);
+	int r = parse_elf_names(e);
+	if (r < 0)
+		return r;
+	r = view(e, e->symtab_offset, (uint64_t)e->symbol_count * 24, STRINGS_MAX, &table);
 	if (r < 0)
 		return r;
 	if (e->versym_count) {
@@ -590,7 +628,8 @@ static const char *symbol_version(const struct elf *e, size_t index)
 /* The name alone: what a search over all symbols looks at first. */
 static const char *symbol_name(const struct elf *e, size_t index)
 {
-	return dynamic_string(e, parse_u32(e->symtab + index * 24));
+	uint32_t at = parse_u32(e->symtab + index * 24);
+	return at < e->dynstr.len ? e->dynstr.ptr + at : NULL;
 }
 
 bool parse_elf_symbol(const struct elf *e, size_t index, struct elf_symbol *ret)

@@ -67,6 +67,7 @@ struct elf_piece {
 struct elf {
 	const struct parse_source *source;
 	struct elf_piece head, tail, tables; /* the beginning; section names and headers; dynamic strings and versions */
+	struct elf_piece names;              /* a part of large dynamic strings, from an offset in them */
 	struct arena *arena;
 	enum elf_problem problem;
 	uint16_t type, machine; /* e_type: 2 program, 3 shared object or PIE */
@@ -86,7 +87,8 @@ struct elf {
 	struct elf_define *defines;
 	size_t define_count;
 	char build_id[65]; /* hex, "" when there is none */
-	struct str dynstr; /* its last byte is followed by a terminator, or is one */
+	uint64_t names_offset, names_size; /* of the dynamic strings in the file; size 0: none */
+	struct str dynstr; /* all of them; its last byte is followed by a terminator, or is one. A large table: empty until parse_elf_names or parse_elf_symbols */
 	uint64_t symtab_offset, versym_offset;
 	size_t symbol_count, versym_count;
 	const unsigned char *symtab, *versym; /* NULL until parse_elf_symbols */
@@ -95,7 +97,9 @@ struct elf {
 /* 0, or a negative errno when reading failed. */
 int parse_elf_open(struct arena *a, const struct parse_source *source, struct elf *ret);
 
-/* Reads the dynamic symbol table. 0 (also when there is none), or negative errno. */
+/* Reads all dynamic strings. 0 (also when there are none), or negative errno. */
+int parse_elf_names(struct elf *e);
+/* Reads the dynamic symbol table and the strings. 0 (also when there is none), or negative errno. */
 int parse_elf_symbols(struct elf *e);
 bool parse_elf_symbol(const struct elf *e, size_t index, struct elf_symbol *ret); /* false: no such symbol */
 /* The symbol of that name. `defined` chooses which. */

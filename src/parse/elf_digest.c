@@ -201,14 +201,37 @@ static void put_symbol(struct buf *b, const struct elf_symbol *sym)
 	buf_char(b, '\n');
 }
 
+static bool is_of_family(const char *library)
+{
+	static const char *const families[] = {"libnccl", "librccl", "libtorch", "libc10", "libcu", "libnv", "libmkl", "libitt", "libpython", "libnpp"};
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+		if (strncmp(library, families[i], strlen(families[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Can it have names of interest at all? A library with a name of its own that neither belongs to CUDA, NCCL or PyTorch nor asks for one of these has none;
+ * extension modules and plugins have no name of their own. */
+static bool may_have_names(const struct elf *e)
+{
+	if (!e->soname || is_of_family(e->soname))
+		return true;
+	for (size_t i = 0; i < e->needed_count; i++)
+		if (is_of_family(e->needed[i]))
+			return true;
+	return false;
+}
+
 /* Is there a name that put_symbols would take? The names are looked at in the order in which they lie, which spares most libraries the table of symbols and the
  * leaps from it. A linker may let a name be the tail of another one: that is so with NCCL, whose functions have a second name with a p before it. */
-static bool has_names(const struct elf *e)
+static bool has_names(struct elf *e)
 {
 	static const char *const versioned[] = {"libcudnn", "libcufft.so", "libcusolver.so", "libcurand.so", "libnvrtc.so", "libnvJitLink.so"}; /* put_library_version looks up others */
 	for (size_t i = 0; i < sizeof versioned / sizeof *versioned; i++)
 		if (e->soname && strncmp(e->soname, versioned[i], strlen(versioned[i])) == 0)
 			return true;
+	if (!may_have_names(e) || parse_elf_names(e) < 0)
+		return false;
 	const char *p = e->dynstr.ptr, *end = p + e->dynstr.len;
 	for (; p < end; p += strlen(p) + 1) {
 		if (p[0] == '_' && p[1] == 'Z') {
