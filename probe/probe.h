@@ -4,6 +4,13 @@
  *   probe nvml | cuda | rocm | ibverbs
  *   probe nccl [PATH]
  *   probe resolve NAME    a host name by the system's own resolver
+ * and for `davy test`, which changes nothing but what it takes for itself and gives back:
+ *   probe test-cuda DEVICE                      a context, memory, copies to, on and from one GPU
+ *   probe test-p2p DEVICES FROM                 copies between the pairs of DEVICES ("0,1,5"), from the FROM-th pair on; an answer for each pair
+ *   probe test-unique LIBNCCL                   loads it and lets it choose its interface
+ *   probe test-nccl LIBNCCL RANKS DEVICES MS BYTES    all_reduce of RANKS processes; what NCCL prints goes to standard error
+ *   probe test-shm DIR COUNT BYTES              COUNT segments of BYTES in DIR, each written
+ *   probe test-net ADDRESS [PORT]               listens on an address of this host and connects to it
  *
  * Before a call that may hang it prints a line {"calling": "..."}; the last line is the answer, one object. Exit status: 0 the library answered, 1 it gave
  * an error (which the answer names), 3 the library could not be loaded. It needs no symbol of the C library newer than glibc 2.17, includes nothing of
@@ -24,6 +31,17 @@ int probe_nccl(const char *path);
 int probe_rocm(void);
 int probe_ibverbs(void);
 int probe_resolve(const char *name);
+int probe_test_cuda(char **args);
+int probe_test_p2p(char **args);
+int probe_test_unique(char **args);
+int probe_test_nccl(char **args);
+int probe_test_shm(char **args);
+int probe_test_net(char **args);
+
+/* Milliseconds of a clock that nobody sets. */
+double probe_clock_ms(void);
+/* A list "0,1,5" of numbers below 1024; how many, at most `max`; 0: none, or not a list. */
+int probe_numbers(const char *text, int *ret, int max);
 
 /* -- libraries ------------------------------------------------------------------------------------------------------------ */
 
@@ -47,6 +65,6 @@ void out_int(const char *key, int64_t v);
 void out_bool(const char *key, bool v);
 /* "error": {"call": …, "code": …, "text": …} */
 void out_error(const char *call, int64_t code, const char *text);
-void out_flush(void); /* ends all that is open and prints the line */
+void out_flush(void); /* ends all that is open and prints the line; then a new answer may begin */
 
 #endif

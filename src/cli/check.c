@@ -2,7 +2,7 @@
 #include "parse/lock.h"
 
 /* "davy 0.1.0   trainer-3   Ubuntu 22.04 in docker   8 × NVIDIA H100   python 3.10.14 (/opt/conda)" */
-static const char *headline(struct cli *c, const struct facts *f)
+const char *cli_headline(struct cli *c, const struct facts *f)
 {
 	struct buf b = BUF_MAX(4096);
 	const struct facts_row *system = f->first[TABLE_system], *container = f->first[TABLE_container], *python = f->first[TABLE_python], *gpu = f->first[TABLE_gpu];
@@ -46,7 +46,7 @@ int cli_check(struct cli *c)
 	if (rc)
 		return rc;
 	struct report r = cli_report(c, &e.judgement, e.facts);
-	r.headline = headline(c, e.facts);
+	r.headline = cli_headline(c, e.facts);
 	r.part_names = (const char *const *)e.part_names;
 	r.part_ms = e.part_ms;
 	r.part_count = e.part_count;

@@ -11,8 +11,8 @@
 enum exit_status { EXIT_FINE = 0, EXIT_FAULT = 1, EXIT_UNKNOWN = 2, EXIT_USAGE = 64, EXIT_NO_INPUT = 66, EXIT_DEFECT = 70 };
 
 struct options {
-	bool json, quiet, verbose, brief, header, strict, deep, no_redact, show, here, follow, timeline, all, schema, help, version, markdown, offline, docker, from_source, script;
-	const char *html, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock, *rank, *size, *master, *deadline, *out;
+	bool json, quiet, verbose, brief, header, strict, deep, no_redact, show, here, follow, timeline, all, schema, help, version, markdown, offline, docker, from_source, script, live_torch;
+	const char *html, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock, *rank, *size, *master, *deadline, *out, *ranks;
 };
 
 struct cli {
@@ -46,6 +46,7 @@ int cli_cause(struct cli *c);
 int cli_plan(struct cli *c);
 int cli_plan_lock(struct cli *c);
 int cli_cluster(struct cli *c);
+int cli_test(struct cli *c);
 
 /* The language and colours that the options settled. */
 void cli_say_in(const struct cli *c);
@@ -65,6 +66,8 @@ extern const uint64_t knowledge_image_size;
 struct store *cli_knowledge(struct cli *c);
 /* The door that --root, --from or nothing names. NULL: said on standard error, *ret_status is the exit status. */
 struct host *cli_door(struct cli *c, int *ret_status);
+/* "davy 0.1.0   trainer-3   ...": the machine in a line. */
+const char *cli_headline(struct cli *c, const struct facts *f);
 struct report cli_report(struct cli *c, const struct judgement *j, const struct facts *f);
 /* Renders a judgement in the form that the options name, to standard output. */
 int cli_render(struct cli *c, struct report *r);
@@ -88,5 +91,20 @@ int cli_examine(struct cli *c, struct host *door, struct examination *ret); /* o
 /* The lock file that --lock names. 0, or an exit status that was said. */
 struct lock;
 int cli_read_lock(struct cli *c, struct lock *ret);
+
+/* The same with something done between collecting and judging, which adds to the facts. */
+struct live {
+	const char *only; /* as struct judge has it */
+	enum judge_mode mode;
+	void (*run)(void *arg, struct store *knowledge, struct facts *facts);
+	void *arg;
+};
+int cli_examine_live(struct cli *c, struct host *door, const struct live *live, struct examination *ret);
+/* A log that is here as text: what `explain` would see in it becomes facts and rows of `event`. */
+struct cli_log {
+	const char *name;
+	struct str text;
+};
+void cli_read_logs(struct cli *c, struct store *knowledge, struct facts *facts, const struct cli_log *log, size_t n);
 
 #endif

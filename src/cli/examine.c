@@ -72,6 +72,11 @@ int cli_only(struct cli *c, struct judge *j)
 
 int cli_examine(struct cli *c, struct host *door, struct examination *ret)
 {
+	return cli_examine_live(c, door, &(struct live){.only = c->options.only, .mode = JUDGE_CHECK}, ret);
+}
+
+int cli_examine_live(struct cli *c, struct host *door, const struct live *live, struct examination *ret)
+{
 	*ret = (struct examination){.facts = facts_new(c->arena), .for_lock = ret->for_lock, .lock = ret->lock};
 	size_t n = collector_count + 3;
 	ret->part_names = arena_array(c->arena, n, sizeof *ret->part_names);
@@ -91,13 +96,15 @@ int cli_examine(struct cli *c, struct host *door, struct examination *ret)
 	collect_all(&collect, ret->part_ms);
 	for (size_t i = 0; i < collector_count; i++)
 		ret->part_names[i] = collectors[i].name;
+	if (live->run)
+		live->run(live->arg, ret->store, ret->facts);
 
 	start = host_clock_ms();
 	rc = store_load(ret->store, ret->facts);
 	if (rc < 0)
 		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
-	ret->judge = (struct judge){.arena = c->arena, .store = ret->store, .facts = ret->facts, .mode = JUDGE_CHECK, .chinese = c->chinese, .only = c->options.only};
-	rc = cli_only(c, &ret->judge);
+	ret->judge = (struct judge){.arena = c->arena, .store = ret->store, .facts = ret->facts, .mode = live->mode, .chinese = c->chinese, .only = live->only};
+	rc = live->mode == JUDGE_CHECK ? cli_only(c, &ret->judge) : 0;
 	if (rc)
 		return rc;
 	judge_derive(&ret->judge);

@@ -390,6 +390,23 @@ static void forget(struct explaining *x)
 	x->store = NULL;
 }
 
+void cli_read_logs(struct cli *c, struct store *knowledge, struct facts *facts, const struct cli_log *log, size_t n)
+{
+	struct explaining x = {.c = c, .facts = facts, .store = knowledge};
+	const char *why = NULL;
+	x.pattern_count = read_patterns(c, knowledge, &x.patterns);
+	read_triggers(&x);
+	x.logs = logs_new(x.patterns, x.pattern_count, x.trigger, x.triggers, &why);
+	if (!x.logs)
+		return;
+	for (size_t i = 0; i < n; i++)
+		logs_scan_text(x.logs, logs_add_file(x.logs, log[i].name), 1, log[i].text.ptr, log[i].text.len);
+	logs_finish(x.logs);
+	logs_to_facts(x.logs, facts);
+	logs_dispatch(x.logs, x.trigger, on_trigger, &x);
+	logs_free(x.logs);
+}
+
 /* --follow: is the cause clear by now? Everything is read afresh: that is rare, and then what is said is what `explain` says later. */
 static bool is_clear(void *arg, bool at_end, int *ret_status)
 {

@@ -135,4 +135,7 @@ typedef int path_link_fn(void *arg, const char *path, struct str *ret_target); /
 /* Resolves links component by component; targets stay inside the root. 0 or negative errno (-ELOOP after 40). */
 int path_resolve(struct arena *a, const char *path, bool follow_last, path_link_fn *link, void *arg, const char **ret);
 
+/* -- probe.c -- */
+const char *probe_find(struct host *h); /* the program; NULL: not there */
+
 #endif

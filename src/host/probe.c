@@ -15,7 +15,7 @@
 extern char **environ;
 
 /* $DAVY_PROBE, the folder of davy itself (a build tree), or ../libexec/davy beside it. */
-static const char *find_probe(struct host *h)
+const char *probe_find(struct host *h)
 {
 	const char *set = host_env(h, "DAVY_PROBE");
 	if (set)
@@ -54,7 +54,7 @@ void host_probe_start(struct host *h, const char *name, int deadline_ms)
 		return;
 	struct probe_child *c = &h->children[h->child_count++];
 	*c = (struct probe_child){arena_strdup(h->arena, name), -1, -1, host_clock_ms(), deadline_ms};
-	const char *program = find_probe(h);
+	const char *program = probe_find(h);
 	if (!program)
 		return;
 	int pipes[2];
@@ -128,7 +128,7 @@ static bool reap(struct probe_child *c, int *ret_status)
 static void finish(struct host *h, struct probe_child *c, struct host_probe *ret)
 {
 	if (c->pid < 0) {
-		ret->status = find_probe(h) ? HOST_PROBE_ERROR : HOST_PROBE_SKIPPED;
+		ret->status = probe_find(h) ? HOST_PROBE_ERROR : HOST_PROBE_SKIPPED;
 		return;
 	}
 	struct buf out = BUF_MAX(OUTPUT_MAX);

@@ -213,11 +213,12 @@ static bool is_waived(const struct judge *j, const char *cause)
 
 static bool wanted(const struct judge *j, const char *cause)
 {
-	if (j->only && strcmp(j->only, cause) != 0) {
-		size_t n = strcspn(cause, ".");
-		if (strlen(j->only) != n || strncmp(j->only, cause, n) != 0)
-			return false;
-	}
+	struct str rest = j->only ? str_of(j->only) : str_n("", 0), word;
+	bool asked = !j->only;
+	while (str_next_word(&rest, &word))
+		asked |= str_is(word, cause) || str_eq(word, str_n(cause, strcspn(cause, ".")));
+	if (!asked)
+		return false;
 	const struct waiver *w = evaluate_waiver(j, cause);
 	return !w || w->until;
 }

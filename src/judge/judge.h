@@ -16,7 +16,7 @@ struct judge {
 	struct facts *facts;
 	enum judge_mode mode;
 	bool chinese;
-	const char *only;    /* a stage or a cause: nothing else is judged; NULL: all */
+	const char *only;    /* stages or causes, with blanks between them: nothing else is judged; NULL: all */
 	bool no_gates;       /* ask every rule, for tests: gates must not change a result */
 	const struct waiver *waivers; /* read by judge_run: what the site does not want to hear */
 };

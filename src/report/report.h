@@ -17,6 +17,7 @@ struct report {
 	const struct facts *facts;
 	const char *command;  /* "check", "explain" */
 	const char *headline; /* first line of the terminal form; NULL */
+	const char *block;    /* lines below it, as they shall stand there; NULL */
 	bool chinese, color, unicode;
 	bool verbose, all;
 	int columns;

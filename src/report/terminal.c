@@ -338,6 +338,10 @@ void report_terminal(const struct report *r, struct buf *out)
 		text_wrap(out, str_of(r->headline), 0, 2, r->columns);
 		buf_text(out, "\n\n");
 	}
+	if (r->block) {
+		buf_text(out, r->block);
+		buf_char(out, '\n');
+	}
 	if (strcmp(r->command, "check") == 0) {
 		for (int i = 0; i < STAGE_COUNT; i++)
 			map_line(r, out, i);

@@ -18,7 +18,7 @@ allowed() {
 	read) echo "base parse facts read" ;;
 	logs) echo "base parse facts logs" ;;
 	judge) echo "base parse host facts judge" ;;
-X
+	fleet) echo "base parse host facts fleet" ;;
 	report) echo "base facts judge report" ;;
 	act) echo "base parse host facts judge fleet act" ;;
 	cli) echo "base parse host facts collect read logs judge fleet report act cli" ;;
