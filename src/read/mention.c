@@ -1,4 +1,4 @@
-/* A PyTorch version that somebody wrote into a report by hand: "torch 2.5.1+cu124, RTX 4090", "PyTorch version: 2.3.0", "env: python 3.10, torch==2.4.1".
+/* A version of PyTorch or of the driver that somebody wrote into a report by hand: "torch 2.5.1+cu124, RTX 4090", "PyTorch version: 2.3.0", "env: python 3.10, torch==2.4.1".
  * Only what states a version counts; a requirement, a wheel's name or what something was built for does not. Tools' own output tells more and comes first.
  */
 #include "read/fill.h"
@@ -42,10 +42,10 @@ static bool version_after(struct str line, size_t at, struct str *ret)
 	*ret = str_slice(rest, 0, n);
 	for (size_t i = 0; i < n; i++)
 		dots += rest.ptr[i] == '.';
-	return dots >= 2 && read_is_version(*ret) && (n == rest.len || rest.ptr[n] == ' ' || rest.ptr[n] == ',' || rest.ptr[n] == ';' || rest.ptr[n] == ')' || rest.ptr[n] == '.');
+	return dots >= 2 && read_is_version(*ret) && (n == rest.len || rest.ptr[n] == ' ' || rest.ptr[n] == ',' || rest.ptr[n] == ';' || rest.ptr[n] == ')' || rest.ptr[n] == '.' || (unsigned char)rest.ptr[n] >= 0x80 /* a Chinese comma */);
 }
 
-static size_t read_mention(const struct read_input *in, struct facts *f)
+static size_t torch_mention(const struct read_input *in, struct facts *f)
 {
 	static const char *const names[] = {"pytorch", "PyTorch", "torch", "Torch"};
 	struct str line = in->line[0].text, version;
@@ -65,5 +65,44 @@ static size_t read_mention(const struct read_input *in, struct facts *f)
 	return 0;
 }
 
-static const char *const mention_triggers[] = {"torch 1.", "torch 2.", "Torch 1.", "Torch 2.", "torch==1.", "torch==2.", "torch: 1.", "torch: 2.", "Torch: 1.", "Torch: 2.", "orch version", NULL};
+/* "显卡驱动 470.82.01", "driver version: 535.129.03", "NVIDIA driver 515.65.01": a number of three digits, a dot and two or three more. */
+static size_t driver_mention(const struct read_input *in, struct facts *f)
+{
+	static const char *const names[] = {"river version", "river Version", "显卡驱动", "驱动版本", "NVIDIA driver", "Nvidia driver", "nvidia driver"};
+	static const char *const fill[] = {"版本", "：", "是", "为"};
+	struct str line = in->line[0].text;
+	if (line.len > LINE_MAX_BYTES || speaks_of_another(line) || str_has(line, "least") || str_has(line, "minimum") || str_has(line, "needs") || str_has(line, "至少") || str_has(line, "以上") || str_has(line, "升级"))
+		return 0;
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		size_t at = str_find(line, names[i], 0), n = 0, dots = 0;
+		if (at == SIZE_MAX)
+			continue;
+		struct str rest = str_skip(line, at + strlen(names[i]));
+		while (rest.len && (rest.ptr[0] == ' ' || rest.ptr[0] == ':' || rest.ptr[0] == '=' || rest.ptr[0] == '`'))
+			rest = str_skip(rest, 1);
+		for (n = 0; n < sizeof fill / sizeof fill[0]; n++)
+			if (str_starts(rest, fill[n]))
+				rest = str_trim(str_skip(rest, strlen(fill[n])));
+		for (n = 0; n < rest.len && ((rest.ptr[n] >= '0' && rest.ptr[n] <= '9') || rest.ptr[n] == '.'); n++)
+			dots += rest.ptr[n] == '.';
+		while (n && rest.ptr[n - 1] == '.')
+			n--, dots--;
+		if (n < 6 || dots < 1 || rest.ptr[3] != '.')
+			continue;
+		struct facts_row *driver = read_driver(f, "nvidia");
+		read_fill_str(driver, driver__version, str_slice(rest, 0, n), read_origin(f, in, 0));
+		return 1;
+	}
+	return 0;
+}
+
+/* One sentence may state both. */
+static size_t read_mention(const struct read_input *in, struct facts *f)
+{
+	size_t torch = torch_mention(in, f), driver = driver_mention(in, f);
+	return torch ? torch : driver;
+}
+
+static const char *const mention_triggers[] = {"torch 1.", "torch 2.", "Torch 1.", "Torch 2.", "torch==1.", "torch==2.", "torch: 1.", "torch: 2.", "Torch: 1.", "Torch: 2.", "orch version",
+	"river version", "river Version", "驱动", "NVIDIA driver ", "Nvidia driver ", "nvidia driver ", NULL};
 const struct reader read_mention_reader = {"mention", mention_triggers, read_mention};

@@ -180,6 +180,28 @@ static size_t read_conda_list(const struct read_input *in, struct facts *f)
 	return i;
 }
 
+/* One aligned line of a list whose command and head were not pasted: "torch    2.4.0+cu121", "pytorch   2.3.1   cpu_py311h…   conda-forge". */
+static size_t read_package_line(const struct read_input *in, struct facts *f)
+{
+	static const char *const names[] = {"torch", "pytorch", "torchvision", "torchaudio", "triton", "torch-npu", "torch_npu", "numpy", "vllm", "flash-attn", "flash_attn", "xformers", "deepspeed", "transformers"};
+	struct str line = str_trim(in->line[0].text), rest = line, word, name = {0};
+	int words = 0;
+	while (str_next_word(&rest, &word))
+		if (words++ == 0)
+			name = word;
+	bool known = str_starts(name, "nvidia-") && str_has(name, "-cu1");
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		known |= str_is(name, names[i]);
+	/* At least two blanks, as in a column: "torch 2.4.0 works" is a sentence. */
+	if (!known || words < 2 || words > 4 || line.len < name.len + 2 || line.ptr[name.len] != ' ' || line.ptr[name.len + 1] != ' ')
+		return 0;
+	struct read_input one = *in;
+	one.count = 1;
+	if (words >= 3 && !str_has(line, "/"))
+		return read_conda_list(&one, f) ? 1 : 0;
+	return column_line(f, line, read_origin(f, in, 0)) ? 1 : 0;
+}
+
 /* "Requirement already satisfied: torch in /path/site-packages (2.2.2)"; "Requirement already satisfied: numpy>=1.17 in … (from x) (1.26.4)" */
 static size_t read_satisfied(const struct read_input *in, struct facts *f)
 {
@@ -277,6 +299,10 @@ static const char *const installed_triggers[] = {"Successfully installed ", NULL
 static const char *const conflict_triggers[] = {", but you have ", ", which is not installed", NULL};
 static const char *const version_triggers[] = {"(python 3.", NULL};
 
+static const char *const line_triggers[] = {"torch  ", "torchvision  ", "torchaudio  ", "triton  ", "torch-npu  ", "torch_npu  ", "numpy  ", "vllm  ", "flash-attn  ", "flash_attn  ", "xformers  ", "deepspeed  ",
+	"transformers  ", "nvidia-", NULL};
+
+const struct reader read_package_line_reader = {"a package list", line_triggers, read_package_line};
 const struct reader read_pip_list_reader = {"pip list", list_triggers, read_pip_list};
 const struct reader read_pip_freeze_reader = {"pip freeze", freeze_triggers, read_pip_freeze};
 const struct reader read_pip_show_reader = {"pip show", show_triggers, read_pip_show};

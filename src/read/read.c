@@ -43,6 +43,7 @@ extern const struct reader read_npu_smi_reader;
 extern const struct reader read_gfx_reader;
 extern const struct reader read_lspci_reader;
 extern const struct reader read_rocm_smi_reader;
+extern const struct reader read_package_line_reader;
 extern const struct reader read_mention_reader;
 
 const struct reader *const readers[] = {
@@ -86,6 +87,7 @@ const struct reader *const readers[] = {
 	&read_gfx_reader,
 	&read_lspci_reader,
 	&read_rocm_smi_reader,
+	&read_package_line_reader,
 	&read_mention_reader,
 	NULL,
 };
@@ -97,7 +99,29 @@ const char *read_origin(struct facts *f, const struct read_input *in, size_t i)
 	return arena_printf(f->arena, "%s:%zu", in->file, number);
 }
 
-/* user@host:dir followed by $ or #, perhaps "(env) " in front; or a bare "$ ", "# ", "% ", ">>> ". */
+/* A command that was pasted without its prompt. Only what no sentence begins with: the command alone, or with options, a file or a pipe after it. */
+static bool bare_command(struct str s)
+{
+	static const char *const commands[] = {"pip list", "pip3 list", "pip freeze", "pip3 freeze", "uv pip list", "python -m pip list", "python3 -m pip list", "conda list", "mamba list", "df -h", "ulimit -a", "ulimit -l",
+		"ulimit -n", "nvidia-smi", "ibstat", "lsmod", "ls -l /dev/shm", "ls -lh /dev/shm"};
+	if (s.len > 120)
+		return false;
+	if (str_starts(s, "python -c \"") || str_starts(s, "python3 -c \"") || str_starts(s, "python -c '") || str_starts(s, "python3 -c '"))
+		return true;
+	if (str_starts(s, "echo $"))
+		return str_find_char(s, ' ', 5) == SIZE_MAX;
+	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+		if (!str_starts(s, commands[i]))
+			continue;
+		struct str rest = str_trim(str_skip(s, strlen(commands[i])));
+		bool apart = rest.len == 0 || s.ptr[strlen(commands[i])] == ' ';
+		if (apart && (rest.len == 0 || strchr("|-/;&", rest.ptr[0])))
+			return true;
+	}
+	return false;
+}
+
+/* user@host:dir followed by $ or #, perhaps "(env) " in front; or a bare "$ ", "# ", "% ", ">>> "; or a command without any. */
 bool read_prompt(struct str line, struct str *ret_command)
 {
 	struct str s = str_trim(line);
@@ -129,5 +153,6 @@ bool read_prompt(struct str line, struct str *ret_command)
 		*ret_command = str_trim(str_skip(s, i + 2));
 		return true;
 	}
-	return false;
+	*ret_command = s;
+	return bare_command(s);
 }
