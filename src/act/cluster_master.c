@@ -13,7 +13,9 @@
 #define HELLO_BODY 8192
 #define HELLO_MS 5000
 #define PING_MS 1000
-#define SILENT_MS 6000
+#define SILENT_MS 5000
+#define QUIET_MS 2500        /* a node that was not heard for so long at the end is waited for: it may have stopped */
+#define HOLES_SAMPLED 6
 #define ORDER_MS 9000
 #define QUICK_AT_ONCE 4
 #define BURST_ROUNDS 12
@@ -50,7 +52,8 @@ struct cluster_master {
 
 	enum phase phase;
 	struct cluster_schedule schedule;
-	size_t *waiting, waiting_count; /* places in schedule.pairs that are not begun */
+	size_t *waiting, waiting_count; /* directions that are not begun; of a quick test the first one of each pair */
+	int holes; /* bursts through paths that lose large packets: each takes long, and a few are enough */
 	struct cluster_direction *direction;
 	struct running *running;
 	size_t running_count, running_cap;
@@ -423,15 +426,14 @@ static void begin_tests(struct cluster_master *m)
 		for (int v = 0; v < V_COUNT; v++)
 			m->direction[i].value[v] = -1;
 	}
-	m->waiting = arena_array(m->arena, m->schedule.count + 1, sizeof *m->waiting);
+	m->waiting = arena_array(m->arena, m->schedule.count * 2 + 1, sizeof *m->waiting);
 }
 
-static void enqueue_all(struct cluster_master *m, int rounds)
+static void enqueue(struct cluster_master *m, int rounds, size_t side)
 {
-	m->waiting_count = 0;
 	for (size_t i = 0; i < m->schedule.count; i++)
 		if (m->schedule.pairs[i].round < rounds)
-			m->waiting[m->waiting_count++] = i;
+			m->waiting[m->waiting_count++] = i * 2 + side;
 }
 
 static bool share_a_machine(const struct cluster_node *a, const struct cluster_node *b)
@@ -439,31 +441,40 @@ static bool share_a_machine(const struct cluster_node *a, const struct cluster_n
 	return a->boot_id && b->boot_id && strcmp(a->boot_id, b->boot_id) == 0 && a->netns && b->netns && strcmp(a->netns, b->netns) == 0;
 }
 
-/* Begins what may begin; what cannot any more is left out. False: nothing is left to do. */
+static bool is_hole(const struct cluster_direction *d)
+{
+	return d->value[V_MTU_PATH] > 0 && d->value[V_MTU_PATH] < d->value[V_MTU_WANTED];
+}
+
+/* Is a burst in this direction worth its time? */
+static bool deserves_burst(struct cluster_master *m, size_t at)
+{
+	const struct cluster_direction *d = &m->direction[at];
+	if (d->value[V_TCP] != WAY_OPEN)
+		return false;
+	if (share_a_machine(&m->nodes[d->from], &m->nodes[d->to]) && m->count > 8)
+		return false; /* the loopback says nothing about a network */
+	return !is_hole(d) || m->holes++ < HOLES_SAMPLED;
+}
+
+/* Begins what may begin; what cannot any more is left out. A pair's quick tests run both ways at once, bursts one way at a time. False: nothing is left to do. */
 static bool dispatch(struct cluster_master *m, int mode, int at_once, double now)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < m->waiting_count; i++) {
-		size_t at = m->waiting[i] * 2;
+		size_t at = m->waiting[i];
 		struct cluster_direction *d = &m->direction[at];
 		struct cluster_node *a = &m->nodes[d->from], *b = &m->nodes[d->to];
 		if (!is_alive(a) || !is_alive(b)) {
-			d[0].untestable = d[1].untestable = true;
-			continue;
-		}
-		bool forth = mode & MODE_QUICK || d[0].value[V_TCP] == WAY_OPEN, back = mode & MODE_QUICK || d[1].value[V_TCP] == WAY_OPEN;
-		if (mode & MODE_BURST && share_a_machine(a, b) && m->count > 8)
-			continue; /* the loopback says nothing about a network */
-		if (!forth && !back)
-			continue;
-		if (a->running >= at_once || b->running >= at_once) {
-			m->waiting[kept++] = m->waiting[i];
-			continue;
-		}
-		if (forth)
+			d->untestable = true;
+		} else if (a->running >= at_once || b->running >= at_once) {
+			m->waiting[kept++] = at;
+		} else if (mode & MODE_QUICK) {
 			order(m, at, mode, false, now);
-		if (back)
 			order(m, at + 1, mode, false, now);
+		} else if (deserves_burst(m, at)) {
+			order(m, at, mode, false, now);
+		}
 	}
 	m->waiting_count = kept;
 	return kept || m->running_count;
@@ -508,9 +519,13 @@ static void suspect(struct cluster_master *m)
 			continue;
 		if (v[V_TCP] != WAY_OPEN || m->direction[i ^ 1].value[V_TCP] != WAY_OPEN)
 			again(m, i, MODE_QUICK | MODE_PATIENT, false);
-		else if ((v[V_SENT] > 0 && v[V_LOST] * 1000 >= v[V_SENT] * LOSS_PERMILLE) || v[V_UDP] == 0 || (v[V_MTU_PATH] > 0 && v[V_MTU_PATH] < v[V_MTU_WANTED]))
+		else if (v[V_SENT] > 0 && v[V_LOST] * 1000 >= v[V_SENT] * LOSS_PERMILLE)
 			again(m, i, MODE_QUICK | MODE_PATIENT, true);
-		if (v[V_STALLED] == 1 || (v[V_KBPS] > 0 && usual > 0 && v[V_KBPS] < usual / 3))
+		else if (v[V_UDP] == 0 || is_hole(d))
+			again(m, i, MODE_QUICK | MODE_PATIENT, false);
+		if (v[V_STALLED] == 1 && !is_hole(d))
+			again(m, i, MODE_BURST | MODE_PATIENT, false);
+		else if (v[V_STALLED] != 1 && v[V_KBPS] > 0 && usual > 0 && v[V_KBPS] < usual / 3)
 			again(m, i, MODE_BURST | MODE_PATIENT, true);
 	}
 }
@@ -529,6 +544,14 @@ static bool confirm(struct cluster_master *m, double now)
 	return m->running_count > 0;
 }
 
+static bool somebody_is_quiet(const struct cluster_master *m, double now)
+{
+	for (int i = 0; i < m->count; i++)
+		if (is_alive(&m->nodes[i]) && now > m->nodes[i].link.heard_ms + QUIET_MS)
+			return true;
+	return false;
+}
+
 static void drop_orders(struct cluster_master *m)
 {
 	while (m->running_count)
@@ -545,14 +568,15 @@ static void advance(struct cluster_master *m, double now)
 		if (m->count < m->job->size && now < m->last_join_ms + m->join_ms * patience && spent < whole * 0.5)
 			return;
 		begin_tests(m);
-		enqueue_all(m, m->schedule.rounds);
+		enqueue(m, m->schedule.rounds, 0);
 		m->phase = PHASE_QUICK;
 		return;
 	case PHASE_QUICK:
 		if (dispatch(m, MODE_QUICK, 2 * QUICK_AT_ONCE, now) && spent < whole * 0.7)
 			return;
 		drop_orders(m);
-		enqueue_all(m, m->count > 16 ? BURST_ROUNDS : m->schedule.rounds);
+		enqueue(m, m->count > 16 ? BURST_ROUNDS : m->schedule.rounds, 0);
+		enqueue(m, m->count > 16 ? BURST_ROUNDS : m->schedule.rounds, 1);
 		m->phase = PHASE_BURST;
 		return;
 	case PHASE_BURST:
@@ -563,7 +587,7 @@ static void advance(struct cluster_master *m, double now)
 		m->phase = PHASE_CONFIRM;
 		return;
 	case PHASE_CONFIRM:
-		if (confirm(m, now) && spent < whole * 0.9)
+		if ((confirm(m, now) || somebody_is_quiet(m, now)) && spent < whole * 0.9)
 			return;
 		drop_orders(m);
 		m->phase = PHASE_OVER;

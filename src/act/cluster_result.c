@@ -16,6 +16,7 @@ struct result {
 	const struct cluster_job *job;
 	struct cluster_outcome *o;
 	int64_t usual_kbps;
+	int holes_stalled, holes_carried; /* paths that lose large packets, by what TCP did there */
 };
 
 /* -- nodes ----------------------------------------------------------------------------------------------------------------- */
@@ -161,13 +162,27 @@ static const char *tcp_problem(const struct cluster_direction *forth, const stru
 	bool forth_passes = back->value[V_HEARD] > 0, back_passes = forth->value[V_HEARD] > 0;
 	if (way == WAY_DROPPED && back->value[V_TCP] == WAY_DROPPED && forth_passes && !back_passes)
 		return NULL;
+	/* The other side has no way back: what it was sent arrived, and its answer did not leave. */
+	if (way == WAY_DROPPED && (back->value[V_TCP] == WAY_NO_ROUTE || back->value[V_TCP] == WAY_FAILED))
+		return NULL;
 	return cluster_way_names[way];
 }
 
-static const char *mtu_problem(const struct cluster_direction *d, const struct cluster_node *from, const struct cluster_node *to)
+static bool is_hole(const struct cluster_direction *d)
+{
+	return d->value[V_MTU_PATH] > 0 && d->value[V_MTU_WANTED] > 0 && d->value[V_MTU_PATH] < d->value[V_MTU_WANTED];
+}
+
+static bool carries_tcp(const struct cluster_direction *d)
+{
+	return d->value[V_STALLED] == 0 && d->value[V_BYTES] >= 65536;
+}
+
+static const char *mtu_problem(const struct result *r, const struct cluster_direction *d, const struct cluster_node *from, const struct cluster_node *to)
 {
 	const int64_t *v = d->value;
-	bool smaller = v[V_MTU_PATH] > 0 && v[V_MTU_WANTED] > 0 && v[V_MTU_PATH] < v[V_MTU_WANTED], carries = v[V_STALLED] == 0 && v[V_BYTES] >= 65536;
+	/* Where no burst was tried, what TCP did on other such paths stands for it. */
+	bool smaller = is_hole(d), carries = v[V_STALLED] >= 0 ? carries_tcp(d) : r->holes_carried > 0 && r->holes_stalled == 0;
 	/* Nobody said "fragmentation needed", and TCP stands still: a black hole. Where TCP gets through, somebody on the way makes its segments smaller. */
 	if (smaller && !carries && (v[V_MTU_ICMP] < 0 || v[V_STALLED] == 1))
 		return "mtu-hole";
@@ -199,7 +214,7 @@ static const char *problem_of(const struct result *r, const struct cluster_direc
 	const char *p = tcp_problem(d, back);
 	if (p || v[V_TCP] != WAY_OPEN || back->value[V_TCP] != WAY_OPEN)
 		return p;
-	p = same_machine(from, to) ? NULL : mtu_problem(d, from, to);
+	p = same_machine(from, to) ? NULL : mtu_problem(r, d, from, to);
 	if (p && strcmp(p, "mtu-hole") == 0)
 		return p;
 	if (v[V_SENT] > 0 && v[V_LOST] * 1000 >= v[V_SENT] * LOSS_PERMILLE)
@@ -292,6 +307,8 @@ static void culprit_row(struct result *r, const char *name, const char *kind, co
 	struct facts_row *row = facts_add(r->facts, TABLE_culprit);
 	char text[HOST_ADDRESS_TEXT];
 	facts_text(row, culprit__name, name, ORIGIN);
+	if (strcmp(kind, "all") != 0)
+		facts_int(row, culprit__rank, strcmp(kind, "node") == 0 && strcmp(from->name, name) == 0 ? from->rank : to->rank, ORIGIN);
 	facts_text(row, culprit__kind, kind, ORIGIN);
 	facts_text(row, culprit__direction, way, ORIGIN);
 	facts_text(row, culprit__problem, d->problem, ORIGIN);
@@ -412,7 +429,11 @@ static void blame(struct result *r, const char *problem)
 void cluster_result_facts(struct arena *a, struct facts *f, const struct cluster_job *job, struct cluster_outcome *o)
 {
 	static const char *const problems[] = {"dropped", "refused", "rejected", "no-route", "self", "other", "silent", "failed", "mtu-hole", "mtu-differs", "stalled", "loss", "slow"};
-	struct result r = {a, f, job, o, cluster_usual_kbps(a, o->directions, o->pairs * 2)};
+	struct result r = {a, f, job, o, cluster_usual_kbps(a, o->directions, o->pairs * 2), 0, 0};
+	for (size_t i = 0; i < o->pairs * 2; i++) {
+		r.holes_stalled += is_hole(&o->directions[i]) && o->directions[i].value[V_STALLED] == 1;
+		r.holes_carried += is_hole(&o->directions[i]) && carries_tcp(&o->directions[i]);
+	}
 	facts_table_read(f, TABLE_node);
 	facts_table_read(f, TABLE_reach);
 	facts_table_read(f, TABLE_pair);

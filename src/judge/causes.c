@@ -396,7 +396,8 @@ void causes_order(struct judge *j, struct candidates *c, const struct stage_seen
 	drop_doubts(&list);
 	apply_grounds(j, &list, ret);
 	sort(&list);
-	fold(j, &list);
+	if (j->mode != JUDGE_CLUSTER) /* what one node has is no consequence of what another has */
+		fold(j, &list);
 	ret->findings = list;
 	stages(ret, seen);
 	decide(j, ret, seen);

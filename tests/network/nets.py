@@ -89,10 +89,24 @@ class Net:
                 n.ip("addr add fd77::%d/64 dev eth0 nodad" % (n.i + 1))
             n.ip("link set eth0 up")
 
+    def second_switch(self, members, mtu):
+        """These nodes move to a switch of their own; between the two lies a link with this MTU. Large packets vanish there, and nobody says so."""
+        self.switch_ip("link add br1 type bridge", "link set br1 up mtu 9000", "link add m0 type veth peer name m1", "link set m0 mtu %d master br0 up" % mtu, "link set m1 mtu %d master br1 up" % mtu)
+        for i in members:
+            self.switch_ip("link set p%d master br1" % i)
+        for n in self.nodes:
+            # Packets that the interface would cut for itself pass a bridge whatever their size is.
+            sh("ip netns exec %s ethtool -K eth0 tso off gso off gro off; ip netns exec %s ethtool -K p%d tso off gso off gro off" % (n.ns, self.switch, n.i))
+
+    def switch_ip(self, *lines):
+        done = subprocess.run(["ip", "-n", self.switch, "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=30)
+        if done.returncode:
+            raise RuntimeError("%s: %s" % (lines, done.stderr))
+
     def hosts(self):
         return "127.0.0.1 localhost\n" + "".join("%s %s\n" % (n.address, n.name) for n in self.nodes)
 
-    def run(self, master="n1", args=(), skip=(), limit=40, size=None, out=True, during=None, davy_args=("--from", good)):
+    def run(self, master="n1", args=(), skip=(), limit=40, size=None, out=True, during=None, hung=(), davy_args=("--from", good)):
         """Starts `davy cluster` on every node; gives (exit statuses, rank 0's JSON, seconds until rank 0 had spoken)."""
         shared = self.dir + "/out"
         start = time.time()
@@ -105,7 +119,7 @@ class Net:
             during(self)
         taken = None
         deadline = start + limit
-        while time.time() < deadline and any(n.process and n.process.poll() is None for n in self.nodes):
+        while time.time() < deadline and any(n.process and n.process.poll() is None for n in self.nodes if n.i not in hung):
             if taken is None and self.nodes[0].process.poll() is not None:
                 taken = time.time() - start
             time.sleep(0.02)
