@@ -70,7 +70,7 @@ struct cluster_job {
 	int port;
 	bool port_is_taken;      /* the launcher itself listens there on rank 0's node */
 	uint64_t token;
-	const char **names;      /* of the nodes by rank, where the launcher tells */
+	const char *const *names; /* of the nodes by rank, where the launcher tells */
 	size_t name_count;
 };
 

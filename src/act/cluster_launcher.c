@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "act/cluster.h"
-#include "parse/hostlist.h"
+#include "fleet/nodelist.h"
 
 struct reading {
 	struct host *host;
@@ -135,7 +135,7 @@ static bool slurm(struct reading *r)
 		return false;
 	for (int i = 0; i < 3 && !has_size; i++)
 		has_size = number(r, sizes[i], &size);
-	if (list && parse_hostlist(r->arena, str_of(list), &j->names, &j->name_count) == 0 && !has_size) {
+	if (list && nodelist_expand(r->arena, str_of(list), &j->names, &j->name_count) == 0 && !has_size) {
 		size = (int)j->name_count;
 		has_size = true;
 	}

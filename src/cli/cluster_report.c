@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "cli/cluster.h"
+#include "fleet/outliers.h"
 #include "parse/json.h"
 #include "report/json_writer.h"
 #include "report/text.h"
@@ -361,11 +362,43 @@ static void write_report(struct cli *c, struct cluster_run *run, const char *nam
 
 /* -- reports ---------------------------------------------------------------------------------------------------------------------- */
 
-static int judge_facts(struct cli *c, struct facts *f, struct judge *ret, struct judgement *ret_judgement)
+/* Which nodes differ from the others in what they are: driver, libraries, limits, ... */
+static void compare_nodes(struct cli *c, struct store *knowledge, struct facts *f, const struct cluster_outcome *o)
+{
+	struct align *al;
+	struct outliers *found;
+	struct outliers_options options = {.golden = UINT32_MAX, .now = host_now(c->host), .job = true};
+	const char *why;
+	if (o->count < 2 || align_new(knowledge, &al, &why) < 0)
+		return;
+	for (int i = 0; i < o->count; i++) {
+		struct str text = o->nodes[i].facts;
+		if (!text.len) {
+			align_add_lost(al, o->nodes[i].name, o->nodes[i].name, ALIGN_UNREADABLE, "no facts");
+			continue;
+		}
+		align_begin(al, o->nodes[i].name, o->nodes[i].name);
+		align_time(al, options.now);
+		int rc = align_json(al, &text);
+		if (rc == 0)
+			align_end(al);
+		else
+			align_drop(al, rc == -EOPNOTSUPP ? ALIGN_NEWER : ALIGN_DAMAGED, "facts");
+	}
+	if (outliers_find(c->arena, al, &options, &found) == 0) {
+		outliers_spread(found, f);
+		outliers_free(found);
+	}
+	align_free(al);
+}
+
+static int judge_facts(struct cli *c, struct facts *f, const struct cluster_outcome *o, struct judge *ret, struct judgement *ret_judgement)
 {
 	struct store *s = cli_knowledge(c);
 	if (!s)
 		return EXIT_DEFECT;
+	if (o)
+		compare_nodes(c, s, f, o);
 	int rc = store_load(s, f);
 	if (rc < 0)
 		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
@@ -417,7 +450,7 @@ int cluster_report_master(struct cli *c, struct cluster_run *run)
 	cluster_result_facts(c->arena, f, &run->job, &outcome);
 	add_reaches(c, run, f, &outcome);
 	add_own_reach(run, f);
-	int rc = judge_facts(c, f, &judge, &judgement);
+	int rc = judge_facts(c, f, &outcome, &judge, &judgement);
 	if (rc)
 		return rc;
 	add_node_findings(c, &judge, &judgement, &outcome);
@@ -465,7 +498,7 @@ int cluster_report_member(struct cli *c, struct cluster_run *run, bool early)
 		one.best = (int)i == best;
 		cluster_reach_fact(f, &one, -1);
 	}
-	int rc = judge_facts(c, f, &judge, &judgement);
+	int rc = judge_facts(c, f, NULL, &judge, &judgement);
 	if (rc)
 		return rc;
 	if (judgement.verdict == VERDICT_READY)
