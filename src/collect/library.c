@@ -265,6 +265,13 @@ static void fill_want(struct collect *c, const struct torch_place *t, struct own
 		fill_found(c, t, owners, row, soname, o);
 		return;
 	}
+	/* The loader passes over what is for another processor, and then says that there is no such file. */
+	struct elf_digest d;
+	if (strchr(w->name, '/') && collect_binary(c->host, c->arena, w->name, ELF_DIGEST_LINK, &d) == 0 && !d.problem) {
+		facts_text(row, library__path, w->name, w->name);
+		facts_text(row, library__problem, "wrong-machine", w->name);
+		return;
+	}
 	facts_gap(row, library__path, GAP_ABSENT, by, "not found");
 	facts_text(row, library__problem, "missing", by);
 	const char *expected = expected_path(c, t, owners, soname);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/version.h"
 #include "collect/binary.h"
 #include "parse/dist_info.h"
 #include "parse/pep440.h"
@@ -417,6 +418,19 @@ static bool is_for_python(struct collect *c, struct str path)
 	return str_starts(tag, want);
 }
 
+/* bitsandbytes brings a library for each CUDA and loads the one that PyTorch was built for. */
+static bool is_for_cuda(struct collect *c, struct str path)
+{
+	const struct facts_row *torch = c->facts->first[TABLE_torch];
+	const char *cuda = torch ? facts_get_text(torch, torch__cuda) : NULL;
+	size_t at = str_find(path, "libbitsandbytes_", 0);
+	if (at == SIZE_MAX || !cuda)
+		return true;
+	struct version v;
+	struct str name = str_skip(path, at);
+	return version_parse(str_of(cuda), &v) == 0 && v.count > 1 && str_is(name, arena_printf(c->arena, "libbitsandbytes_cuda%u%u.so", (unsigned)v.part[0], (unsigned)v.part[1]));
+}
+
 static void add_extensions(struct collect *c, const struct facts_row *p, struct extensions *ret)
 {
 	const char *metadata = facts_get_text(p, package__metadata), *location = facts_get_text(p, package__location);
@@ -425,18 +439,28 @@ static void add_extensions(struct collect *c, const struct facts_row *p, struct 
 	if (!metadata || !location || is_pure(c, metadata) || host_read(c->host, arena_printf(c->arena, "%s/RECORD", metadata), RECORD_MAX, &text) < 0)
 		return;
 	for (int rc; (rc = parse_dist_record(c->arena, &text, &r));) {
-		if (rc < 0 || !str_ends(r.path, ".so") || r.path.ptr[0] == '/' || str_starts(r.path, "../") || !is_for_python(c, r.path) || ret->count == EXTENSIONS_MAX)
+		if (rc < 0 || !str_ends(r.path, ".so") || r.path.ptr[0] == '/' || str_starts(r.path, "../") || !is_for_python(c, r.path) || !is_for_cuda(c, r.path) || ret->count == EXTENSIONS_MAX)
 			continue;
 		ret->path[ret->count] = arena_printf(c->arena, "%s/%s", location, str_dup(c->arena, r.path));
 		ret->package[ret->count++] = facts_get_text(p, package__name);
 	}
 }
 
+/* GPU code of their own, without PyTorch. */
+static bool has_own_kernels(const char *canonical)
+{
+	static const char *const names[] = {"llama-cpp-python", "ctransformers", "ctranslate2"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(canonical, names[i]) == 0)
+			return true;
+	return false;
+}
+
 static void find_extensions(struct collect *c, struct extensions *ret)
 {
 	for (const struct facts_row *p = c->facts->first[TABLE_package]; p; p = p->next) {
 		const char *canonical = facts_get_text(p, package__canonical), *name = facts_get_text(p, package__name);
-		if (canonical && strcmp(canonical, "torch") != 0 && is_live_package(p) && requires_torch(c, name))
+		if (canonical && strcmp(canonical, "torch") != 0 && is_live_package(p) && (requires_torch(c, name) || has_own_kernels(canonical)))
 			add_extensions(c, p, ret);
 	}
 }

@@ -189,7 +189,7 @@ def torch_files(root, site, variant, rpath, version, codes=None, isa=None, tag="
     shared(root + lib + "/libtorch.so", "libtorch.so", needed=["libtorch_cpu.so", "libtorch_cuda.so"], **where)
     shared(root + lib + "/libtorch_global_deps.so", "libtorch_global_deps.so", needed=sonames + ["libc.so.6"], **where)
     shared(root + lib + "/libtorch_python.so", "libtorch_python.so", needed=["libtorch_cuda.so", "libtorch_cpu.so", "libtorch.so", "libc10.so"] + base,
-           wants=["_ZN4c10d16ProcessGroupGlooC1Ev"] + (["_ZN4c10d16ProcessGroupNCCLC1Ev"] if nccl_built else []), **where)
+           wants=[abi, "_ZN4c10d16ProcessGroupGlooC1Ev"] + (["_ZN4c10d16ProcessGroupNCCLC1Ev"] if nccl_built else []), **where)
     shared(root + t + "/_C.cpython-312-x86_64-linux-gnu.so", None, needed=["libtorch_python.so", "libc.so.6"], defines=["PyInit__C"], **{"rpath" if tag == "--disable-new-dtags" else "runpath": "$ORIGIN/lib"})
     put(root, t + "/__init__.py", "#\n")
     put(root, t + "/version.py", "from typing import Optional\n\n__version__ = '%s'\ndebug = False\ncuda: Optional[str] = '%s'\ngit_version = '%040d'\nhip: Optional[str] = None\n" % (version, cuda, 7))
@@ -278,9 +278,15 @@ LAYOUTS = {"wheel": wheel, "conda": conda, "ngc": ngc}
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/home/ada"}
 
 
-def record(davy, root, python, out):
-    """Without what a machine brings: what was not asked about does not exist."""
-    subprocess.run([davy, "snapshot", "--no-redact", "--quiet", "--root", root, "--python", python, out + ".recorded"], check=True, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+def record(davy, root, python, out, env=()):
+    """Without what a machine brings: what was not asked about does not exist. With variables that a process there shall have, Davy runs inside (chroot)."""
+    if env:
+        shutil.copy2(davy, root + "/davy")
+        enter = [] if os.geteuid() == 0 else ["unshare", "-r"]
+        subprocess.run(enter + ["chroot", root, "/davy", "snapshot", "--no-redact", "--quiet", "--python", python, "/recorded"], check=True, env=dict(ENVIRONMENT, PATH="/usr/sbin:/sbin:/usr/bin:/bin", DAVY_PROBE="none", **dict(env)), stdout=subprocess.DEVNULL)
+        shutil.move(root + "/recorded", out + ".recorded")
+    else:
+        subprocess.run([davy, "snapshot", "--no-redact", "--quiet", "--root", root, "--python", python, out + ".recorded"], check=True, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
     gone = ["/sys/bus/pci", "/proc/driver", "/sys/module/nvidia", "/proc/modules", "/dev", LIB + "/libcuda.so.1", LIB + "/libnvidia-ml.so.1"]
     put(out, "/davy-snapshot.txt", "davy-snapshot 1\nbase ../%s.recorded\nworld closed\n%s" % (os.path.basename(out), "".join("remove %s\n" % g for g in gone)))
     return out
