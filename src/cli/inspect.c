@@ -1,5 +1,6 @@
 #include <errno.h>
 
+#include "act/wheel.h"
 #include "cli/inspect.h"
 #include "parse/elf_undefined.h"
 #include "report/text.h"
@@ -227,16 +228,16 @@ static bool is_number(const char *s)
 
 static int worse(int a, int b)
 {
-	static const int order[] = {EXIT_FINE, EXIT_UNKNOWN, EXIT_FAULT};
+	static const int order[] = {EXIT_FINE, EXIT_UNKNOWN, EXIT_FAULT, EXIT_USAGE, EXIT_NO_INPUT, EXIT_DEFECT};
 	int at[2] = {0, 0};
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 6; i++) {
 		at[0] = order[i] == a ? i : at[0];
 		at[1] = order[i] == b ? i : at[1];
 	}
 	return at[0] > at[1] ? a : b;
 }
 
-enum item { ITEM_FILE, ITEM_PROCESS, ITEM_SNAPSHOT };
+enum item { ITEM_FILE, ITEM_PROCESS, ITEM_SNAPSHOT, ITEM_WHEEL };
 
 static int check_arguments(struct cli *c, struct host *door, enum item *items)
 {
@@ -254,6 +255,11 @@ static int check_arguments(struct cli *c, struct host *door, enum item *items)
 		}
 		if (r < 0)
 			return cli_fail(c, EXIT_NO_INPUT, "%s: %s", arg, strerror(-r));
+		if (st.kind == HOST_FILE && (wheel_is_source(path) || wheel_is_one(door, path))) {
+			items[i] = ITEM_WHEEL;
+			c->args[i] = path;
+			continue;
+		}
 		if (host_is_this_machine(door) && (st.kind == HOST_DIR || st.kind == HOST_FILE) && host_is_snapshot(path)) {
 			items[i] = ITEM_SNAPSHOT;
 			continue;
@@ -269,7 +275,7 @@ int cli_inspect(struct cli *c)
 {
 	int status = EXIT_FINE;
 	if (!c->arg_count)
-		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "name a file, a snapshot or a process id", "请指定文件、快照或进程号"));
+		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "name a file, a wheel, a snapshot or a process id", "请指定文件、wheel、快照或进程号"));
 	struct host *door = cli_door(c, &status);
 	if (!door)
 		return status;
@@ -298,6 +304,10 @@ int cli_inspect(struct cli *c)
 			buf_char(&out, '\n');
 		if (items[i] == ITEM_SNAPSHOT) {
 			status = worse(status, inspect_snapshot(c, c->args[i], json ? &w : NULL, &out));
+			continue;
+		}
+		if (items[i] == ITEM_WHEEL) {
+			status = worse(status, inspect_wheel(c, door, c->args[i], json ? &w : NULL, &out));
 			continue;
 		}
 		if (items[i] == ITEM_PROCESS) {

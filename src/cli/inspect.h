@@ -36,6 +36,14 @@ bool inspect_is_foreign(const struct inspect_file *f, const char *name);
 void inspect_json(const struct inspect_file *f, struct json_writer *w, const char *key);
 void inspect_text(struct cli *c, const struct inspect_file *f, struct buf *out);
 
+/* A wheel, or a source archive. Its exit status; json NULL: as text into `out`. */
+int inspect_wheel(struct cli *c, struct host *door, const char *path, struct json_writer *w, struct buf *out);
+
+/* -- lines of the text form -- */
+void inspect_row(struct cli *c, struct buf *out, const char *name, const char *value);
+void inspect_trouble(struct cli *c, struct buf *out, bool fault, const char *text);
+const char *inspect_size(struct cli *c, uint64_t bytes);
+
 /* A snapshot: an archive or a folder. Its exit status; json NULL: as text into `out`. */
 int inspect_snapshot(struct cli *c, const char *path, struct json_writer *w, struct buf *out);
 

@@ -12,14 +12,14 @@ static void label(struct buf *out, struct cli *c, const char *text)
 	text_pad(out, at < VALUE_COLUMN ? VALUE_COLUMN - at : 1);
 }
 
-static void row(struct cli *c, struct buf *out, const char *name, const char *value)
+void inspect_row(struct cli *c, struct buf *out, const char *name, const char *value)
 {
 	label(out, c, name);
 	text_wrap(out, str_of(value), VALUE_COLUMN, VALUE_COLUMN, c->columns);
 	buf_char(out, '\n');
 }
 
-static void trouble(struct cli *c, struct buf *out, bool fault, const char *text)
+void inspect_trouble(struct cli *c, struct buf *out, bool fault, const char *text)
 {
 	text_pad(out, 2);
 	text_style(out, c->color, fault ? TEXT_RED : TEXT_YELLOW, c->unicode ? (fault ? "✗" : "!") : (fault ? "x" : "!"));
@@ -28,7 +28,7 @@ static void trouble(struct cli *c, struct buf *out, bool fault, const char *text
 	buf_char(out, '\n');
 }
 
-static const char *size_text(struct cli *c, uint64_t bytes)
+const char *inspect_size(struct cli *c, uint64_t bytes)
 {
 	static const char *const units[] = {"B", "KB", "MB", "GB"};
 	double v = (double)bytes;
@@ -98,7 +98,7 @@ static void headline(struct cli *c, const struct inspect_file *f, struct buf *ou
 		return;
 	text_pad(out, 2);
 	buf_text(out, d->interp || f->elf.type == 2 ? cli_tr(c, "program", "可执行文件") : f->elf.type == 4 ? cli_tr(c, "core dump", "core 文件") : f->elf.type == 1 ? cli_tr(c, "object file", "目标文件") : cli_tr(c, "shared library", "动态库"));
-	buf_fmt(out, "%s%s%s%s", dot, d->machine ? d->machine : "?", dot, size_text(c, f->source.size));
+	buf_fmt(out, "%s%s%s%s", dot, d->machine ? d->machine : "?", dot, inspect_size(c, f->source.size));
 	if (d->soname)
 		buf_fmt(out, "%s%s", dot, d->soname);
 	if (f->version && !d->nccl && !d->rccl)
@@ -116,7 +116,7 @@ static void code_rows(struct cli *c, const struct inspect_file *f, struct buf *o
 			if (d->codes[i].kind == order[k])
 				buf_fmt(&text, "%s%s", text.len ? " " : "", d->codes[i].name);
 	if (text.len)
-		row(c, out, cli_tr(c, "GPU code", "GPU 代码"), text.ptr);
+		inspect_row(c, out, cli_tr(c, "GPU code", "GPU 代码"), text.ptr);
 	buf_reset(&text);
 	for (size_t i = 0; i < d->code_count; i++) {
 		const struct elf_digest_code *code = &d->codes[i];
@@ -129,11 +129,11 @@ static void code_rows(struct cli *c, const struct inspect_file *f, struct buf *o
 			buf_fmt(&text, cli_tr(c, " (PTX %s: drivers for CUDA %s and newer)", "（PTX %s：需支持 CUDA %s 或更新的驱动）"), code->ptx_isa, cuda);
 	}
 	if (text.len)
-		row(c, out, "PTX", text.ptr);
+		inspect_row(c, out, "PTX", text.ptr);
 	if (d->code_hidden)
-		row(c, out, "", cli_tr(c, "The library chooses and compiles code itself; an architecture that is not listed may still work.", "该库自行选择并编译代码，未列出的架构也可能可用。"));
+		inspect_row(c, out, "", cli_tr(c, "The library chooses and compiles code itself; an architecture that is not listed may still work.", "该库自行选择并编译代码，未列出的架构也可能可用。"));
 	if (d->code_incomplete)
-		row(c, out, "", cli_tr(c, "Not all GPU code could be listed.", "GPU 代码未能全部列出。"));
+		inspect_row(c, out, "", cli_tr(c, "Not all GPU code could be listed.", "GPU 代码未能全部列出。"));
 	buf_free(&text);
 }
 
@@ -147,7 +147,7 @@ static void backend_row(struct cli *c, const struct elf_digest *d, struct buf *o
 		struct buf *list = parse_elf_digest_mentions(d, mark) || parse_elf_digest_has_string(d, mark + 6) ? &yes : &no;
 		buf_fmt(list, "%s%s", list->len ? " " : "", names[i]);
 	}
-	row(c, out, cli_tr(c, "back ends", "通信后端"), arena_printf(c->arena, cli_tr(c, "%s compiled in; not: %s", "已编译：%s；未编译：%s"), yes.len ? yes.ptr : cli_tr(c, "none", "无"), no.len ? no.ptr : "-"));
+	inspect_row(c, out, cli_tr(c, "back ends", "通信后端"), arena_printf(c->arena, cli_tr(c, "%s compiled in; not: %s", "已编译：%s；未编译：%s"), yes.len ? yes.ptr : cli_tr(c, "none", "无"), no.len ? no.ptr : "-"));
 	buf_free(&yes);
 	buf_free(&no);
 }
@@ -157,22 +157,22 @@ static void fact_rows(struct cli *c, const struct inspect_file *f, struct buf *o
 	const struct elf_digest *d = &f->digest;
 	code_rows(c, f, out);
 	if (d->nccl)
-		row(c, out, "NCCL", d->nccl_cuda ? arena_printf(c->arena, cli_tr(c, "%s, built for CUDA %s", "%s，为 CUDA %s 构建"), d->nccl, d->nccl_cuda) : d->nccl);
+		inspect_row(c, out, "NCCL", d->nccl_cuda ? arena_printf(c->arena, cli_tr(c, "%s, built for CUDA %s", "%s，为 CUDA %s 构建"), d->nccl, d->nccl_cuda) : d->nccl);
 	if (d->rccl)
-		row(c, out, "RCCL", d->rccl_hip ? arena_printf(c->arena, cli_tr(c, "%s, built for HIP %s", "%s，为 HIP %s 构建"), d->rccl, d->rccl_hip) : d->rccl);
+		inspect_row(c, out, "RCCL", d->rccl_hip ? arena_printf(c->arena, cli_tr(c, "%s, built for HIP %s", "%s，为 HIP %s 构建"), d->rccl, d->rccl_hip) : d->rccl);
 	if (d->soname && strncmp(d->soname, "libtorch_python", 15) == 0)
 		backend_row(c, d, out);
 	const char *glibc = parse_elf_digest_highest_need(d, "GLIBC_"), *cxx = parse_elf_digest_highest_need(d, "GLIBCXX_");
 	if (glibc || cxx)
-		row(c, out, cli_tr(c, "needs", "要求"), arena_printf(c->arena, "%s%s%s%s", glibc ? "glibc " : "", glibc ? glibc : "", glibc && cxx ? ", " : "", cxx ? arena_printf(c->arena, "GLIBCXX %s", cxx) : ""));
+		inspect_row(c, out, cli_tr(c, "needs", "要求"), arena_printf(c->arena, "%s%s%s%s", glibc ? "glibc " : "", glibc ? glibc : "", glibc && cxx ? ", " : "", cxx ? arena_printf(c->arena, "GLIBCXX %s", cxx) : ""));
 	if (d->numpy_abi == 1)
-		row(c, out, "NumPy", cli_tr(c, "built for NumPy 1; cannot be used with NumPy 2", "为 NumPy 1 构建，不能用于 NumPy 2"));
+		inspect_row(c, out, "NumPy", cli_tr(c, "built for NumPy 1; cannot be used with NumPy 2", "为 NumPy 1 构建，不能用于 NumPy 2"));
 	if (d->cxx11 >= 0)
-		row(c, out, "C++ ABI", d->cxx11 ? "_GLIBCXX_USE_CXX11_ABI=1" : "_GLIBCXX_USE_CXX11_ABI=0");
+		inspect_row(c, out, "C++ ABI", d->cxx11 ? "_GLIBCXX_USE_CXX11_ABI=1" : "_GLIBCXX_USE_CXX11_ABI=0");
 	if (d->rpath && !d->runpath)
-		row(c, out, "RPATH", arena_printf(c->arena, cli_tr(c, "%s (before LD_LIBRARY_PATH)", "%s（先于 LD_LIBRARY_PATH）"), d->rpath));
+		inspect_row(c, out, "RPATH", arena_printf(c->arena, cli_tr(c, "%s (before LD_LIBRARY_PATH)", "%s（先于 LD_LIBRARY_PATH）"), d->rpath));
 	if (d->runpath)
-		row(c, out, "RUNPATH", arena_printf(c->arena, cli_tr(c, "%s (after LD_LIBRARY_PATH)", "%s（后于 LD_LIBRARY_PATH）"), d->runpath));
+		inspect_row(c, out, "RUNPATH", arena_printf(c->arena, cli_tr(c, "%s (after LD_LIBRARY_PATH)", "%s（后于 LD_LIBRARY_PATH）"), d->runpath));
 }
 
 /* -- where its libraries come from --------------------------------------------------------------------------------------------- */
@@ -229,7 +229,7 @@ static void want_rows(struct cli *c, const struct inspect_file *f, struct buf *o
 		buf_fmt(out, cli_tr(c, first ? "the system's C and C++ runtime (%d)\n" : "and the system's C and C++ runtime (%d)\n", first ? "系统的 C/C++ 运行库（%d 个）\n" : "以及系统的 C/C++ 运行库（%d 个）\n"), folded);
 	}
 	if (f->after_torch)
-		row(c, out, "", arena_printf(c->arena, cli_tr(c, "as after `import torch` from %s", "按先从 %s 执行 `import torch` 计算"), f->after_torch));
+		inspect_row(c, out, "", arena_printf(c->arena, cli_tr(c, "as after `import torch` from %s", "按先从 %s 执行 `import torch` 计算"), f->after_torch));
 }
 
 /* -- what is wrong --------------------------------------------------------------------------------------------------------------- */
@@ -246,7 +246,7 @@ static void missing_rows(struct cli *c, const struct inspect_file *f, struct buf
 			text = arena_printf(c->arena, "%s%s", text, strncmp(n->name, "libtorch", 8) == 0 || strncmp(n->name, "libc10", 6) == 0
 				? cli_tr(c, " here; a process that has imported torch has it", "；已 import torch 的进程中会有")
 				: cli_tr(c, "; it comes with the NVIDIA driver", "；它随 NVIDIA 驱动安装"));
-		trouble(c, out, n->from >= 0 && !inspect_is_foreign(f, n->name), arena_printf(c->arena, "%s%s", text, cli_tr(c, ".", "。")));
+		inspect_trouble(c, out, n->from >= 0 && !inspect_is_foreign(f, n->name), arena_printf(c->arena, "%s%s", text, cli_tr(c, ".", "。")));
 	}
 }
 
@@ -257,23 +257,23 @@ static void unmet_rows(struct cli *c, const struct inspect_file *f, struct buf *
 		const struct ldso_object *provider = u->provider >= 0 ? &f->loader.objects[u->provider] : NULL;
 		const char *version = provider && provider->elf.nccl ? arena_printf(c->arena, " (NCCL %s)", provider->elf.nccl) : "";
 		if (provider)
-			trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "%s needs %s, which %s%s does not have.", "%s 需要 %s，而 %s%s 中没有。"), f->loader.objects[u->library].path, u->symbol, provider->path, version));
+			inspect_trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "%s needs %s, which %s%s does not have.", "%s 需要 %s，而 %s%s 中没有。"), f->loader.objects[u->library].path, u->symbol, provider->path, version));
 		else
-			trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "%s needs %s, which no library has.", "%s 需要 %s，没有任何库提供。"), f->loader.objects[u->library].path, u->symbol));
+			inspect_trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "%s needs %s, which no library has.", "%s 需要 %s，没有任何库提供。"), f->loader.objects[u->library].path, u->symbol));
 	}
 	if (!f->undefined_count)
 		return;
 	const char *more = f->undefined_count > 1 ? arena_printf(c->arena, cli_tr(c, " and %zu more", " 等 %zu 个"), f->undefined_count - !c->chinese) : "";
 	const char *of = f->after_torch ? cli_tr(c, "In no library: %s%s. The file was built for another PyTorch.", "所有库中都没有符号 %s%s：该文件是为另一个 PyTorch 构建的。")
 					: cli_tr(c, "In no library that it loads: %s%s.", "它加载的所有库中都没有符号 %s%s。");
-	trouble(c, out, true, arena_printf(c->arena, of, f->undefined[0], more));
+	inspect_trouble(c, out, true, arena_printf(c->arena, of, f->undefined[0], more));
 }
 
 void inspect_text(struct cli *c, const struct inspect_file *f, struct buf *out)
 {
 	headline(c, f, out);
 	if (f->error < 0) {
-		trouble(c, out, false, strerror(-f->error));
+		inspect_trouble(c, out, false, strerror(-f->error));
 		return;
 	}
 	if (f->elf.bits == 64 && !f->elf.big_endian) {
@@ -281,10 +281,10 @@ void inspect_text(struct cli *c, const struct inspect_file *f, struct buf *out)
 		want_rows(c, f, out);
 	}
 	if (f->digest.problem)
-		trouble(c, out, true, problem_text(c, f->digest.problem));
+		inspect_trouble(c, out, true, problem_text(c, f->digest.problem));
 	for (size_t i = 0; i < f->loader.object_count; i++)
 		if (f->loader.objects[i].problem && (int)i != f->root)
-			trouble(c, out, true, arena_printf(c->arena, "%s: %s", f->loader.objects[i].path, problem_text(c, f->loader.objects[i].problem)));
+			inspect_trouble(c, out, true, arena_printf(c->arena, "%s: %s", f->loader.objects[i].path, problem_text(c, f->loader.objects[i].problem)));
 	missing_rows(c, f, out);
 	unmet_rows(c, f, out);
 }

@@ -25,7 +25,7 @@ static const struct option table[] = {
 	{"lang", "LANG", AT(lang), NULL, "en or zh_CN (default: LANG)", "en 或 zh_CN（默认取自 LANG）"},
 	{"no-redact", NULL, AT(no_redact), NULL, "keep host names, user names and addresses in what is made for sharing", "分享用的输出中保留主机名、用户名和地址"},
 	{"knowledge", "DIR", AT(knowledge), NULL, "more knowledge, read last", "额外的知识目录，最后读取"},
-	{"python", "PATH", AT(python), "check snapshot plan query explain cluster test", "interpreter, venv or conda prefix to examine", "要检查的解释器、venv 或 conda 环境"},
+	{"python", "PATH", AT(python), "check snapshot plan query explain inspect cluster test", "interpreter, venv or conda prefix to examine", "要检查的解释器、venv 或 conda 环境"},
 	{"root", "DIR", AT(root), "check snapshot inspect query plan", "examine the file system below DIR", "检查 DIR 下的文件系统"},
 	{"from", "SNAPSHOT", AT(from), "check query plan snapshot cluster", "examine a snapshot instead of this machine", "检查快照而不是本机"},
 	{"for", "BACKEND", AT(backend), "check snapshot query plan cluster test", "what the machine shall be ready for: nccl, gloo, hccl, ...", "希望就绪的后端：nccl、gloo、hccl 等"},

@@ -71,18 +71,18 @@ static int untar(struct arena *a, struct str tar, archive_member_fn *member, voi
 	return 0;
 }
 
-static int unzstd(struct arena *a, struct str in, struct str *ret, const char **ret_why)
+static int unpack(struct arena *a, const struct unpacker *u, struct str in, struct str *ret, const char **ret_why)
 {
 	static char chunk[1 << 17];
 	struct buf out = BUF_MAX(ARCHIVE_MAX_BYTES);
-	void *state = unpack_zstd.open();
+	void *state = u->open();
 	int rc = state ? 0 : -ENOMEM;
 	struct unpack_io io = {.in = in.ptr, .in_n = in.len, .in_ends = true};
 	while (rc == 0) {
 		size_t before = io.in_n;
 		io.out = chunk;
 		io.out_n = sizeof chunk;
-		rc = unpack_zstd.step(state, &io);
+		rc = u->step(state, &io);
 		size_t made = sizeof chunk - io.out_n;
 		buf_add(&out, chunk, made);
 		if (out.truncated)
@@ -91,7 +91,7 @@ static int unzstd(struct arena *a, struct str in, struct str *ret, const char **
 			rc = -EBADMSG; /* more was announced than is there */
 	}
 	if (state)
-		unpack_zstd.close(state);
+		u->close(state);
 	if (rc > 0)
 		*ret = str_n(arena_strndup(a, buf_view(&out).ptr, out.len), out.len);
 	buf_free(&out);
@@ -115,9 +115,11 @@ bool archive_is_one(struct str head)
 
 int archive_read_bytes(struct arena *a, struct str bytes, archive_member_fn *member, void *arg, const char **ret_why)
 {
-	if (is_zstd(bytes)) {
+	const unsigned char *head = (const unsigned char *)bytes.ptr;
+	const struct unpacker *u = is_zstd(bytes) ? &unpack_zstd : unpack_gzip.is_mine(head, bytes.len) ? &unpack_gzip : NULL;
+	if (u) {
 		struct str tar;
-		int rc = unzstd(a, bytes, &tar, ret_why);
+		int rc = unpack(a, u, bytes, &tar, ret_why);
 		return rc < 0 ? rc : untar(a, tar, member, arg, ret_why);
 	}
 	if (is_tar(bytes))

@@ -8,7 +8,7 @@
 
 typedef int archive_member_fn(void *arg, const char *name, struct str data); /* data lives in the arena */
 
-/* Calls `member` for each regular file of PATH (.tar or .tar.zst). 0 or negative errno with *ret_why said. */
+/* Calls `member` for each regular file of PATH (.tar, .tar.zst or .tar.gz). 0 or negative errno with *ret_why said. */
 int archive_read(struct arena *a, const char *path, archive_member_fn *member, void *arg, const char **ret_why);
 /* The same over bytes in memory: for the fuzzer. */
 int archive_read_bytes(struct arena *a, struct str bytes, archive_member_fn *member, void *arg, const char **ret_why);
