@@ -12,7 +12,7 @@ enum exit_status { EXIT_FINE = 0, EXIT_FAULT = 1, EXIT_UNKNOWN = 2, EXIT_USAGE =
 
 struct options {
 	bool json, quiet, verbose, brief, header, strict, deep, no_redact, show, here, follow, timeline, all, schema, help, version, markdown, offline, docker, from_source, script, live_torch;
-	const char *html, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock, *rank, *size, *master, *deadline, *out, *ranks;
+	const char *html, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock, *rank, *size, *master, *deadline, *out, *ranks, *by, *golden, *ignore, *nodes, *stale;
 };
 
 struct cli {
@@ -44,6 +44,7 @@ int cli_inspect(struct cli *c);
 int cli_query(struct cli *c);
 int cli_cause(struct cli *c);
 int cli_plan(struct cli *c);
+int cli_compare(struct cli *c);
 int cli_plan_lock(struct cli *c);
 int cli_cluster(struct cli *c);
 int cli_test(struct cli *c);

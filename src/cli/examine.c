@@ -123,7 +123,7 @@ struct report cli_report(struct cli *c, const struct judgement *j, const struct 
 {
 	return (struct report){
 		.arena = c->arena, .judgement = j, .facts = f, .command = c->command->name, .chinese = c->chinese, .color = c->color, .unicode = c->unicode,
-		.verbose = c->options.verbose, .all = c->options.all, .columns = c->columns, .total_ms = host_clock_ms() - c->started_ms,
+		.verbose = c->options.verbose, .all = c->options.all, .columns = c->columns, .time = c->door ? host_now(c->door) : 0, .total_ms = host_clock_ms() - c->started_ms,
 	};
 }
 

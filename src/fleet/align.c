@@ -666,6 +666,11 @@ void align_drop(struct align *al, enum align_state state, const char *why)
 	forget(al);
 }
 
+void align_cancel(struct align *al)
+{
+	forget(al);
+}
+
 /* -- from a struct facts ------------------------------------------------------------------------------------------------------ */
 
 static void cell_of_fact(struct align *al, enum facts_column c, const struct facts_value *v)

@@ -142,6 +142,7 @@ void align_facts(struct align *al, const struct facts *f);
 /* Counts the node; its number, or UINT32_MAX past ALIGN_NODES_MAX. */
 uint32_t align_end(struct align *al);
 void align_drop(struct align *al, enum align_state state, const char *why);
+void align_cancel(struct align *al); /* as if align_begin had not been called */
 /* One more that could not even be begun. */
 void align_add_lost(struct align *al, const char *name, const char *source, enum align_state state, const char *why);
 

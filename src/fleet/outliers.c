@@ -424,6 +424,7 @@ static void look_at_group(struct search *s, struct outlier_group *g)
 		for (const struct align_subject *subject = v->subjects; subject; subject = subject->next)
 			for (const struct align_slot *slot = subject->slots; slot && n < OUTLIERS_MAX; slot = slot->next) {
 				struct outlier *o = look(s, g, slot);
+				s->out->facts += g == s->out->groups && slot->value_count && slot->rule->role >= ROLE_SHOW;
 				if (!o)
 					continue;
 				list = arena_grow(s->arena, list, n, &cap, sizeof *list);
@@ -453,6 +454,13 @@ static struct nodeset odd_nodes(const struct outlier *o)
 	return all;
 }
 
+/* Within one view a row follows itself only: limit.soft of nofile says nothing about memlock. A key that is named is meant. */
+static bool may_lead(const struct outlier *lead, const struct outlier *o, const char *name)
+{
+	const struct align_subject *x = lead->slot->subject, *y = o->slot->subject;
+	return x->view != y->view || x == y || (*x->key && strstr(name, x->key));
+}
+
 static void fold(struct outlier_group *g)
 {
 	for (struct outlier *o = g->first; o; o = o->next) {
@@ -463,7 +471,7 @@ static void fold(struct outlier_group *g)
 			for (const struct outlier *lead = g->first; lead; lead = lead->next) {
 				char name[256];
 				snprintf(name, sizeof name, "%.*s", (int)one.len, one.ptr);
-				if (lead == o || !is_slot(lead->slot, name))
+				if (lead == o || !is_slot(lead->slot, name) || !may_lead(lead, o, name))
 					continue;
 				struct nodeset odd = odd_nodes(lead), remaining = nodeset_minus(&left, &odd);
 				nodeset_free(&odd);
@@ -570,16 +578,31 @@ const char *outliers_nodes(const struct outliers *o, struct arena *a, const stru
 #define VALUES_SHOWN 8
 #define NODES_BYTES 200
 
+/* NULL: the others have none. */
 static const char *others_of(struct arena *a, const struct outlier *o, const struct outlier_value *but)
 {
 	struct buf b = BUF_MAX(2000);
 	int n = 0;
+	if (o->golden)
+		return o->expected;
 	for (const struct outlier_value *v = o->values; v && n < VALUES_SHOWN; v = v->next)
-		if (v != but)
-			buf_fmt(&b, "%s%s", n++ ? ", " : "", v->text ? v->text : "-");
-	const char *text = arena_strndup(a, buf_view(&b).ptr ? b.ptr : "", b.len);
+		if (v != but && v->text)
+			buf_fmt(&b, "%s%s", n++ ? ", " : "", v->text);
+	const char *text = b.len ? arena_strndup(a, b.ptr, b.len) : NULL;
 	buf_free(&b);
 	return text;
+}
+
+const char *outliers_what(struct arena *a, const struct outlier *o)
+{
+	static const char *const usual[] = {"version", "value", "soft"};
+	const char *view = o->slot->subject->view->name, *column = column_name(o->slot);
+	if (!o->subject)
+		return o->fact;
+	for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
+		if (strcmp(column, usual[i]) == 0)
+			return arena_printf(a, "%s %s", view, o->subject);
+	return arena_printf(a, "%s %s %s", view, o->subject, column);
 }
 
 static void spread_row(const struct outliers *o, const struct outlier_group *g, const struct outlier *f, const struct outlier_value *v, struct facts *facts)
@@ -592,6 +615,7 @@ static void spread_row(const struct outliers *o, const struct outlier_group *g, 
 	facts->node = before;
 	facts_text(row, spread__fact, f->fact, origin);
 	facts_text(row, spread__subject, f->subject, origin);
+	facts_text(row, spread__what, outliers_what(facts->arena, f), origin);
 	if (v->text)
 		facts_text(row, spread__value, v->text, origin);
 	else
@@ -602,7 +626,11 @@ static void spread_row(const struct outliers *o, const struct outlier_group *g, 
 		facts_gap(row, spread__expected, GAP_ABSENT, origin, NULL);
 	facts_bool(row, spread__agreed, f->has_expected, origin);
 	facts_bool(row, spread__reference, f->golden, origin);
-	facts_text(row, spread__others, others_of(facts->arena, f, v), origin);
+	const char *others = others_of(facts->arena, f, v);
+	if (others)
+		facts_text(row, spread__others, others, origin);
+	else
+		facts_gap(row, spread__others, GAP_ABSENT, origin, NULL);
 	facts_text(row, spread__nodes, nodes, origin);
 	facts_int(row, spread__count, v->nodes.count, origin);
 	facts_int(row, spread__total, f->known, origin);

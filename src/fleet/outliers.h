@@ -70,6 +70,7 @@ struct outliers {
 	const char **missing, **stale;
 	size_t missing_count, stale_count, repeated_count;
 	const char **repeated;        /* host names that came more than once */
+	size_t facts;                 /* that were compared */
 	enum outliers_pair pair;
 	bool same_machine, job;
 };
@@ -81,6 +82,9 @@ void outliers_free(struct outliers *o);
 
 /* The rows of table `spread`, and one of `fleet`, for the judge. */
 void outliers_spread(const struct outliers *o, struct facts *f);
+
+/* "driver.version", "package torch", "limit memlock soft_unlimited". */
+const char *outliers_what(struct arena *a, const struct outlier *o);
 
 /* "node[01-04]" of a set. max_bytes as nodelist_fold. */
 const char *outliers_nodes(const struct outliers *o, struct arena *a, const struct nodeset *s, size_t max_bytes);

@@ -145,6 +145,142 @@ int archive_read(struct arena *a, const char *path, archive_member_fn *member, v
 	return archive_read_bytes(a, str_n(data, len), member, arg, ret_why);
 }
 
+/* -- member by member ------------------------------------------------------------------------------------------------------ */
+
+struct stream {
+	archive_read_fn *read;
+	void *arg, *zstd; /* zstd NULL: plain */
+	char *in;
+	size_t at, end, max; /* of in */
+	bool ended;
+	uint64_t total;
+	int error;
+};
+
+static bool fill(struct stream *s)
+{
+	if (s->at < s->end || s->ended || s->error)
+		return s->at < s->end;
+	ssize_t n = s->read(s->arg, s->in, s->max);
+	s->at = 0;
+	s->end = n > 0 ? (size_t)n : 0;
+	s->ended = n == 0;
+	s->error = n < 0 ? (int)n : 0;
+	return n > 0;
+}
+
+/* Up to n bytes of the tar itself. */
+static size_t take(struct stream *s, char *p, size_t n)
+{
+	size_t got = 0;
+	while (got < n && !s->error) {
+		bool more = fill(s);
+		if (!s->zstd) {
+			size_t part = s->end - s->at < n - got ? s->end - s->at : n - got;
+			if (!more)
+				break;
+			memcpy(p + got, s->in + s->at, part);
+			s->at += part;
+			got += part;
+			continue;
+		}
+		struct unpack_io io = {.in = s->in + s->at, .in_n = s->end - s->at, .out = p + got, .out_n = n - got, .in_ends = s->ended};
+		int rc = unpack_zstd.step(s->zstd, &io);
+		size_t made = n - got - io.out_n, used = s->end - s->at - io.in_n;
+		s->at += used;
+		got += made;
+		if (rc < 0)
+			s->error = rc;
+		else if (!made && !used && !more)
+			break;
+		else if (!made && !used && s->ended)
+			break;
+	}
+	s->total += got;
+	if (s->total > ARCHIVE_EACH_MAX)
+		s->error = -EFBIG;
+	return got;
+}
+
+/* One member's header, and its data into *data. 1: a member; 0: the end; negative errno. */
+static int next_member(struct arena *a, struct stream *s, struct buf *data, char h[BLOCK], const char **ret_why)
+{
+	uint64_t size;
+	size_t got = take(s, h, BLOCK);
+	if (s->error)
+		return why(a, ret_why, s->error, s->error == -EBADMSG ? "the archive is damaged or cut short" : strerror(-s->error));
+	if (!got)
+		return 0;
+	bool zero = got == BLOCK;
+	for (int i = 0; i < BLOCK && zero; i++)
+		zero = h[i] == 0;
+	if (zero)
+		return 0;
+	if (got < BLOCK)
+		return why(a, ret_why, -EBADMSG, "the archive is cut short");
+	if (octal_field(h + 124, 12, &size) < 0 || memcmp(h + 257, "ustar", 5) != 0)
+		return why(a, ret_why, -EBADMSG, "the archive is damaged");
+	if (size > ARCHIVE_MEMBER_MAX)
+		return why(a, ret_why, -EFBIG, "a file in the archive is too large");
+	uint64_t padded_size = (size + BLOCK - 1) / BLOCK * BLOCK;
+	buf_reset(data);
+	while (data->len < padded_size) {
+		char chunk[1 << 14];
+		size_t want = padded_size - data->len < sizeof chunk ? (size_t)(padded_size - data->len) : sizeof chunk;
+		got = take(s, chunk, want);
+		buf_add(data, chunk, got);
+		if (got < want)
+			return why(a, ret_why, s->error ? s->error : -EBADMSG, "the archive is cut short");
+	}
+	if (data->len > size)
+		data->len = (size_t)size;
+	return 1;
+}
+
+static int each_member(struct arena *a, struct stream *s, archive_member_fn *member, void *arg, const char **ret_why)
+{
+	struct buf data = BUF_MAX(ARCHIVE_MEMBER_MAX + BLOCK);
+	char h[BLOCK], name[4096] = "";
+	int rc;
+	while ((rc = next_member(a, s, &data, h, ret_why)) > 0) {
+		struct str view = buf_view(&data);
+		if (h[156] == 'L') {
+			snprintf(name, sizeof name, "%.*s", (int)strnlen(view.ptr ? view.ptr : "", view.len), view.ptr ? view.ptr : "");
+			continue;
+		}
+		if (!*name && h[345])
+			snprintf(name, sizeof name, "%.155s/%.100s", h + 345, h);
+		else if (!*name)
+			snprintf(name, sizeof name, "%.100s", h);
+		rc = h[156] == '0' || h[156] == '\0' ? member(arg, name, view) : 0;
+		name[0] = '\0';
+		if (rc < 0)
+			break;
+	}
+	buf_free(&data);
+	return rc;
+}
+
+int archive_each(struct arena *a, archive_read_fn *read_more, void *read_arg, archive_member_fn *member, void *arg, const char **ret_why)
+{
+	struct stream s = {.read = read_more, .arg = read_arg, .max = (size_t)1 << 20};
+	s.in = malloc(s.max);
+	if (!s.in)
+		return -ENOMEM;
+	int rc = fill(&s) ? 0 : s.error ? s.error : -EBADMSG;
+	struct str head = str_n(s.in, s.end);
+	if (rc == 0 && is_zstd(head) && !(s.zstd = unpack_zstd.open()))
+		rc = -ENOMEM;
+	else if (rc == 0 && !s.zstd && !is_tar(head))
+		rc = why(a, ret_why, -EBADMSG, "this is no archive");
+	if (rc == 0)
+		rc = each_member(a, &s, member, arg, ret_why);
+	if (s.zstd)
+		unpack_zstd.close(s.zstd);
+	free(s.in);
+	return rc;
+}
+
 static void put_octal(char *p, int digits, uint64_t v)
 {
 	for (int i = digits - 1; i >= 0; i--, v >>= 3)

@@ -127,6 +127,8 @@ int replay_list(struct host *h, const char *path, struct str *ret_names);
 int replay_stat(struct host *h, const char *path, bool follow, struct host_stat *ret);
 int replay_realpath(struct host *h, const char *path, struct str *ret);
 int replay_load(struct host *h, const char *path, const char **ret_why);
+int replay_load_members(struct host *h, const struct host_member *members, size_t count, const char **ret_why);
+int replay_load_bytes(struct host *h, struct str bytes, const char **ret_why);
 
 /* -- path.c -- */
 /* Lexically clean, absolute: no "//", ".", "..". */

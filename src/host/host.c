@@ -190,6 +190,28 @@ int host_open_replay(struct arena *a, const char *path, struct host **ret, const
 	return 0;
 }
 
+int host_open_members(struct arena *a, const char *source, const struct host_member *members, size_t count, struct host **ret, const char **ret_why)
+{
+	struct host *h = fresh(a);
+	h->mode = HOST_REPLAY;
+	h->source = arena_strdup(a, source);
+	int rc = replay_load_members(h, members, count, ret_why);
+	if (rc == 0)
+		*ret = h;
+	return rc;
+}
+
+int host_open_bytes(struct arena *a, const char *source, struct str bytes, struct host **ret, const char **ret_why)
+{
+	struct host *h = fresh(a);
+	h->mode = HOST_REPLAY;
+	h->source = arena_strdup(a, source);
+	int rc = replay_load_bytes(h, bytes, ret_why);
+	if (rc == 0)
+		*ret = h;
+	return rc;
+}
+
 void host_record(struct host *h)
 {
 	if (h->mode != HOST_LIVE)

@@ -56,6 +56,14 @@ struct host_limit {
 
 int host_open_live(struct arena *a, const char *root, struct host **ret); /* root NULL: "/" */
 int host_open_replay(struct arena *a, const char *path, struct host **ret, const char **ret_why); /* directory or .tar.zst */
+/* A snapshot in memory: its index and files by their names in it. All texts must live as long as the door. */
+struct host_member {
+	const char *name;
+	struct str data;
+};
+int host_open_members(struct arena *a, const char *source, const struct host_member *members, size_t count, struct host **ret, const char **ret_why);
+/* The same of the bytes of a .tar or .tar.zst. */
+int host_open_bytes(struct arena *a, const char *source, struct str bytes, struct host **ret, const char **ret_why);
 /* Before anything is opened: where a standard file is closed, its number is taken, so that no file of ours becomes standard output. */
 void host_hold_standard_files(void);
 /* A second live door on the same machine, for another thread: what one of them makes of a large file (host_digest), both have. NULL when h is none. `a` belongs to the

@@ -585,22 +585,9 @@ bool host_is_snapshot(const char *path)
 	return n > 0 && archive_is_one(str_n(head, (size_t)n));
 }
 
-int replay_load(struct host *h, const char *path, const char **ret_why)
+/* What follows from what was loaded: parents exist, folders have listings. */
+static void complete(struct host *h)
 {
-	struct stat st;
-	struct loading l = {.h = h, .ret_why = ret_why};
-	if (stat(path, &st) < 0)
-		return fail(&l, -errno, "%s", strerror(errno));
-	int rc;
-	if (S_ISDIR(st.st_mode)) {
-		rc = load_dir(&l, path);
-	} else {
-		rc = archive_read(h->arena, path, load_member, &l, ret_why);
-		if (rc == 0 && !l.has_index)
-			rc = fail(&l, -EBADMSG, "no %s in it: not a Davy snapshot", SNAPSHOT_INDEX);
-	}
-	if (rc < 0)
-		return rc;
 	/* Recorded listings are complete; mark them before the derived ones are made. Overlays and hand-written trees have none. */
 	for (size_t i = 0; i < h->memory.count; i++)
 		if (h->memory.all[i]->kind == ANSWER_LIST && !h->memory.all[i]->error)
@@ -609,7 +596,44 @@ int replay_load(struct host *h, const char *path, const char **ret_why)
 	derive_lists(h);
 	if (h->env_count)
 		qsort(h->env, h->env_count, sizeof *h->env, compare_subject);
-	return 0;
+}
+
+static int loaded(struct loading *l, int rc)
+{
+	if (rc == 0 && !l->has_index)
+		rc = fail(l, -EBADMSG, "no %s in it: not a Davy snapshot", SNAPSHOT_INDEX);
+	if (rc == 0)
+		complete(l->h);
+	return rc;
+}
+
+int replay_load(struct host *h, const char *path, const char **ret_why)
+{
+	struct stat st;
+	struct loading l = {.h = h, .ret_why = ret_why};
+	if (stat(path, &st) < 0)
+		return fail(&l, -errno, "%s", strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return loaded(&l, archive_read(h->arena, path, load_member, &l, ret_why));
+	int rc = load_dir(&l, path);
+	if (rc == 0)
+		complete(h);
+	return rc;
+}
+
+int replay_load_members(struct host *h, const struct host_member *members, size_t count, const char **ret_why)
+{
+	struct loading l = {.h = h, .ret_why = ret_why};
+	int rc = 0;
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = load_member(&l, members[i].name, members[i].data);
+	return loaded(&l, rc);
+}
+
+int replay_load_bytes(struct host *h, struct str bytes, const char **ret_why)
+{
+	struct loading l = {.h = h, .ret_why = ret_why};
+	return loaded(&l, archive_read_bytes(h->arena, bytes, load_member, &l, ret_why));
 }
 
 /* -- questions ---------------------------------------------------------------------------------------------------------- */

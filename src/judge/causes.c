@@ -379,6 +379,10 @@ static void decide(struct judge *j, struct judgement *ret, const struct stage_se
 	}
 	for (int i = 0; i < STAGE_COUNT; i++)
 		unknown |= seen[i].unknown_essential && ret->stage[i] == STAGE_UNKNOWN;
+	if (j->mode == JUDGE_FLEET) {
+		ret->verdict = ret->fails ? VERDICT_FAILED : VERDICT_CLEAN;
+		return;
+	}
 	if (j->mode != JUDGE_EXPLAIN) {
 		ret->verdict = ret->fails ? VERDICT_NOT_READY : unknown ? VERDICT_UNKNOWN : VERDICT_READY;
 		return;

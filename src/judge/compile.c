@@ -289,7 +289,7 @@ static const char *reads_of(struct compile *c, const char *sql)
 static void compile_rule(struct compile *c, const struct yaml *entry)
 {
 	static const char *const keys[] = {"id", "cause", "table", "where", "given", "wrong", "level", "certainty", "mode", "essential", "let", "says", "subject", "rank", "examples", "note", NULL};
-	static const char *const levels[] = {"fail", "warn", "info", NULL}, *const sure[] = {"certain", "likely", "possible", NULL}, *const modes[] = {"any", "check", "explain", "test", "cluster", NULL};
+	static const char *const levels[] = {"fail", "warn", "info", NULL}, *const sure[] = {"certain", "likely", "possible", NULL}, *const modes[] = {"any", "check", "explain", "test", "cluster", "fleet", NULL};
 	check_keys(c, entry, keys);
 	const char *id = required(c, entry, "id"), *cause = required(c, entry, "cause"), *table = required(c, entry, "table");
 	const char *where = yaml_text(entry, "where"), *given = yaml_text(entry, "given"), *wrong = required(c, entry, "wrong"), *subject = yaml_text(entry, "subject");

@@ -406,7 +406,7 @@ static bool is_shut(struct judge *j, const struct store_query *q, bool refused)
 /* Which rules are asked. After live tests those about logs only where a log was read. */
 static const char *modes_of(const struct judge *j)
 {
-	static const char *const modes[] = {[JUDGE_CHECK] = "'any', 'check'", [JUDGE_EXPLAIN] = "'any', 'explain'", [JUDGE_TEST] = "'any', 'check', 'test'", [JUDGE_CLUSTER] = "'cluster', 'fleet'"};
+	static const char *const modes[] = {[JUDGE_CHECK] = "'any', 'check'", [JUDGE_EXPLAIN] = "'any', 'explain'", [JUDGE_TEST] = "'any', 'check', 'test'", [JUDGE_CLUSTER] = "'cluster', 'fleet'", [JUDGE_FLEET] = "'fleet'"};
 	return j->mode == JUDGE_TEST && j->facts->count[TABLE_event] ? "'any', 'check', 'explain', 'test'" : modes[j->mode];
 }
 

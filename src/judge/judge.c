@@ -109,7 +109,8 @@ void judge_run(struct judge *j, struct judgement *ret)
 	if (j->mode != JUDGE_EXPLAIN)
 		waive(j, &c);
 	causes_order(j, &c, seen, ret);
-	texts_map(j, ret);
+	if (j->mode != JUDGE_FLEET)
+		texts_map(j, ret);
 	struct facts_row *purpose = j->facts->first[TABLE_purpose];
 	if (purpose) {
 		ret->backend = facts_get_text(purpose, purpose__backend);

@@ -8,7 +8,9 @@
 #include "facts/store.h"
 #include "judge/finding.h"
 
-enum judge_mode { JUDGE_CHECK, JUDGE_EXPLAIN, JUDGE_TEST, JUDGE_CLUSTER }; /* TEST: a machine, and the logs of what was tried on it; CLUSTER: what nodes showed together, by the rules for that only */
+/* TEST: a machine, and the logs of what was tried on it; CLUSTER: what nodes showed together, by the rules for that only; FLEET: what differs between nodes (table
+ * spread), by the rules for that only, which CLUSTER asks too. */
+enum judge_mode { JUDGE_CHECK, JUDGE_EXPLAIN, JUDGE_TEST, JUDGE_CLUSTER, JUDGE_FLEET };
 
 struct judge {
 	struct arena *arena;

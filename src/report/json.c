@@ -196,6 +196,41 @@ static void tables(struct json_writer *w, const struct facts *f)
 	json_close(w, '}');
 }
 
+/* A table may have several gaps; the first in the list stands for it. */
+static bool seen_before(const struct facts *f, const struct facts_table_gap *gap)
+{
+	const struct facts_table_gap *g = f->gaps;
+	while (g != gap && g->table != gap->table)
+		g = g->next;
+	return g != gap;
+}
+
+/* A null in `facts` means that there is none, unless its column stands here: then one value of it at least could not be had. */
+static void gaps(struct json_writer *w, const struct facts *f)
+{
+	json_open(w, "gaps", '{');
+	for (int t = 0; t < TABLE_COUNT; t++) {
+		struct facts_table_info info = facts_table((enum facts_table)t);
+		for (int c = info.first; c < info.end && t != TABLE_event; c++) {
+			enum facts_gap gap = GAP_NONE;
+			for (const struct facts_row *row = f->first[t]; row && gap == GAP_NONE; row = row->next) {
+				const struct facts_value *v = &row->value[c - info.first];
+				if (v->set && v->gap != GAP_ABSENT)
+					gap = v->gap;
+			}
+			if (gap != GAP_NONE) {
+				char name[128];
+				snprintf(name, sizeof name, "%s.%s", info.name, facts_columns[c].name);
+				json_text(w, name, facts_gap_name(gap));
+			}
+		}
+	}
+	for (const struct facts_table_gap *g = f->gaps; g; g = g->next)
+		if (!seen_before(f, g))
+			json_text(w, facts_table(g->table).name, facts_gap_name(g->gap));
+	json_close(w, '}');
+}
+
 static void unknown(struct json_writer *w, const struct report *r)
 {
 	json_open(w, "unknown", '[');
@@ -230,6 +265,8 @@ void report_json(const struct report *r, struct buf *out)
 	json_text(w, "schema", "davy/1");
 	json_text(w, "version", DAVY_VERSION);
 	json_text(w, "command", r->command);
+	if (r->time > 0)
+		json_int(w, "time", r->time);
 	json_text(w, "verdict", verdict_name(j->verdict));
 	json_text(w, "backend", j->backend);
 	if (j->ranks > 0)
@@ -247,6 +284,7 @@ void report_json(const struct report *r, struct buf *out)
 	if (r->extra)
 		r->extra->write(w, r->extra->arg);
 	events(w, r);
+	gaps(w, r->facts);
 	tables(w, r->facts);
 	unknown(w, r);
 	json_open(w, "timing_ms", '{');

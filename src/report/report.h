@@ -18,6 +18,8 @@ struct report {
 	const char *command;  /* "check", "explain" */
 	const char *headline; /* first line of the terminal form; NULL */
 	const char *block;    /* lines below it, as they shall stand there; NULL */
+	const char *verdict;  /* instead of the usual sentence; NULL */
+	int64_t time;         /* when the machine was examined, seconds since the epoch; 0: not said */
 	bool chinese, color, unicode;
 	bool verbose, all;
 	int columns;

@@ -296,6 +296,8 @@ const char *report_verdict(const struct report *r)
 {
 	const struct judgement *j = r->judgement;
 	struct buf b = BUF_MAX(4096);
+	if (r->verdict)
+		return r->verdict;
 	const char *sep = tr(r, ", ", "，");
 	int unknown = unknown_count(r);
 	if (strcmp(r->command, "cluster") == 0)
