@@ -420,7 +420,7 @@ static void scan_input(struct scanner *s, struct logs_input *in)
 			s->nul_bytes = nul != NULL;
 		}
 		if (first && last)
-			unwrap_text(b.raw, have); /* a pasted report, all of it */
+			have = unwrap_text(b.raw, have, CHUNK); /* a pasted report, all of it */
 		first = false;
 		size_t n = whole_lines(b.raw, have, last);
 		s->lines += last && n && b.raw[n - 1] != '\n';

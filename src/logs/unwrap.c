@@ -8,6 +8,8 @@
 #define WIDTH_MIN 60
 #define WIDTH_MAX 260
 #define WRAPPED_MIN 3
+#define WORDS_MAX 120 /* nobody breaks lines between words at more */
+#define TIGHT_MIN 4
 
 /* Columns on a terminal: CJK and full-width forms take two. */
 static size_t width_of(struct str line)
@@ -29,11 +31,38 @@ static bool is_rule(struct str line) /* tables and boxes are as wide as they are
 	return last == '|' || last == '+' || first == '|' || first == '+' || (last == line.ptr[line.len - 2] && strchr("=-*#~_", last));
 }
 
+/* "17:00.0 3D controller": a line of lspci, which looks like a clock. */
+static bool is_pci_line(struct str line)
+{
+	size_t dot = str_find_char(line, '.', 0);
+	if (dot == SIZE_MAX || dot < 5 || dot > 10 || dot + 2 >= line.len || line.ptr[dot - 3] != ':' || line.ptr[dot + 2] != ' ')
+		return false;
+	for (size_t i = 0; i < dot; i++)
+		if (line.ptr[i] != ':' && !isxdigit((unsigned char)line.ptr[i]))
+			return false;
+	return true;
+}
+
+/* "RuntimeError: NCCL error in", "torch.distributed.DistBackendError: ..." */
+static bool is_exception_line(struct str line)
+{
+	size_t colon = str_find(line, ": ", 0);
+	if (colon == SIZE_MAX || colon > 60)
+		return false;
+	struct str name = str_slice(line, 0, colon);
+	for (size_t i = 0; i < name.len; i++)
+		if (!isalnum((unsigned char)name.ptr[i]) && name.ptr[i] != '.' && name.ptr[i] != '_')
+			return false;
+	return str_ends(name, "Error") || str_ends(name, "Exception") || str_ends(name, "Warning");
+}
+
 /* Does a line begin something of its own? */
 static bool begins_anew(struct str line)
 {
 	struct prefix p;
-	if (line.len == 0 || strchr("|+=*$#>", line.ptr[0]))
+	if (line.len == 0 || strchr("|+=*$#>\t`", line.ptr[0]))
+		return true;
+	if (is_pci_line(line) || is_exception_line(line))
 		return true;
 	if (isspace((unsigned char)line.ptr[0]) && (line.len == 1 || isspace((unsigned char)line.ptr[1])))
 		return true; /* indented; one blank may be where it was cut */
@@ -44,48 +73,90 @@ static bool begins_anew(struct str line)
 }
 
 struct shape {
-	size_t width, full, continued;
+	size_t width;
+	size_t full, continued, alike; /* lines of that width, how many of them go on in the next line, and how many begin as the one before did */
+	size_t pairs, tight;           /* neighbours of which the second begins nothing, and how many of them did not fit into one line, word by word */
 };
 
-/* The greatest width, how many lines have it, and how many of these go on in the next line. */
-static struct shape shape_of(struct str text)
+static struct str first_word(struct str line)
 {
-	struct shape s = {.width = 0};
-	struct str rest = text, line, before = STR("");
-	bool before_full = false;
+	return str_slice(line, 0, str_find_char(line, ' ', 0));
+}
+
+static size_t widest(struct str text)
+{
+	struct str rest = text, line;
+	size_t most = 0;
 	while (str_next_field(&rest, '\n', &line)) {
 		size_t w = width_of(line);
-		if (w > s.width)
-			s = (struct shape){.width = w};
-		else if (before_full && width_of(before) == s.width && !is_rule(before) && !begins_anew(line))
-			s.continued++;
-		before_full = w == s.width;
-		s.full += before_full && !is_rule(line);
+		most = w > most ? w : most;
+	}
+	return most;
+}
+
+static struct shape shape_of(struct str text)
+{
+	struct shape s = {.width = widest(text)};
+	struct str rest = text, line, before = STR(""), full = STR("");
+	size_t before_width = 0;
+	bool first = true;
+	while (str_next_field(&rest, '\n', &line)) {
+		size_t w = width_of(line);
+		bool anew = first || before.len == 0 || is_rule(before) || begins_anew(line);
+		if (!anew) {
+			s.pairs++;
+			s.tight += before_width + 1 + width_of(first_word(line)) > s.width;
+			s.continued += before_width == s.width;
+		}
+		if (w == s.width && !is_rule(line)) {
+			s.full++;
+			s.alike += full.len >= 10 && line.len >= 10 && memcmp(full.ptr, line.ptr, 10) == 0;
+			full = line;
+		}
 		before = line;
+		before_width = w;
+		first = false;
 	}
 	return s;
 }
 
-bool unwrap_text(char *p, size_t n)
+enum wrapping { WRAPPED_NOT, WRAPPED_AT_WIDTH, WRAPPED_AT_WORDS };
+
+/* A terminal cuts at its width; mail programs and forms break between words: then hardly a line could have taken the next one's first word. */
+static enum wrapping wrapping_of(const struct shape *s)
+{
+	if (s->width < WIDTH_MIN || s->width > WIDTH_MAX)
+		return WRAPPED_NOT;
+	if (s->continued >= WRAPPED_MIN && s->continued * 2 >= s->full && s->alike * 2 < s->full)
+		return WRAPPED_AT_WIDTH;
+	return s->width <= WORDS_MAX && s->tight >= TIGHT_MIN && s->tight * 10 >= s->pairs * 6 ? WRAPPED_AT_WORDS : WRAPPED_NOT;
+}
+
+size_t unwrap_text(char *p, size_t n, size_t room)
 {
 	struct str text = str_n(p, n), line;
 	if (memchr(p, '\r', n) || memchr(p, 0, n))
-		return false;
+		return n;
 	struct shape s = shape_of(text);
-	if (s.width < WIDTH_MIN || s.width > WIDTH_MAX || s.continued < WRAPPED_MIN || s.continued * 2 < s.full)
-		return false;
+	enum wrapping how = wrapping_of(&s);
+	if (how == WRAPPED_NOT || n + s.tight > room)
+		return n;
 
 	char *copy = malloc(n + 1);
 	if (!copy)
-		return false;
+		return n;
 	memcpy(copy, p, n);
 	struct str rest = str_n(copy, n);
 	size_t out = 0, owed = 0; /* newlines that stand behind the joined line */
-	bool full = false, first = true;
+	size_t before = 0;        /* width of the line before; 0: it ends */
+	bool first = true;
 	while (str_next_field(&rest, '\n', &line)) {
-		bool joins = full && !begins_anew(line);
+		bool full = how == WRAPPED_AT_WIDTH ? before == s.width : before + 1 + width_of(first_word(line)) > s.width;
+		bool joins = before && full && !begins_anew(line);
 		if (joins) {
 			owed++;
+			if (how == WRAPPED_AT_WORDS)
+				p[out++] = ' ';
 		} else {
 			for (size_t i = first ? 1 : 0; i <= owed; i++)
 				p[out++] = '\n';
@@ -93,11 +164,11 @@ bool unwrap_text(char *p, size_t n)
 		}
 		memcpy(p + out, line.ptr, line.len);
 		out += line.len;
-		full = width_of(line) == s.width && !is_rule(line);
+		before = is_rule(line) ? 0 : width_of(line);
 		first = false;
 	}
 	while (owed-- > 0)
 		p[out++] = '\n';
 	free(copy);
-	return out == n;
+	return out;
 }

@@ -4,8 +4,9 @@
 
 #include "base/str.h"
 
-/* Looks whether the text was cut at one width: no line is wider, several are exactly as wide, and what follows them goes on in the middle of things. Then
- * joins such lines in place; the newlines are kept behind the joined line, so that the numbers of lines hold. False: left alone. */
-bool unwrap_text(char *p, size_t n);
+/* Looks whether the text was cut at one width (no line is wider, several are exactly as wide, and what follows them goes on in the middle of things) or between
+ * words (most lines could not have taken the first word of the next). Then joins such lines in place; the newlines are kept behind the joined line, so that the
+ * numbers of lines hold. Returns the new length, at most `room`; n when the text was left alone. */
+size_t unwrap_text(char *p, size_t n, size_t room);
 
 #endif

@@ -67,6 +67,72 @@ struct facts_row *read_gpu(struct facts *f, int64_t index, const char *vendor)
 	return row;
 }
 
+struct str read_pci_address(struct facts *f, struct str text)
+{
+	uint64_t part[4] = {0, 0, 0, 0};
+	struct str rest = str_trim(text), field, device, function;
+	size_t colons = 0, at = 1;
+
+	for (size_t i = 0; i < rest.len; i++)
+		colons += rest.ptr[i] == ':';
+	if ((colons != 1 && colons != 2) || rest.len > 20)
+		return str_n("", 0);
+	for (at = colons == 2 ? 0 : 1; at < 2; at++)
+		if (!str_next_field(&rest, ':', &field) || str_to_hex(field, &part[at]) < 0)
+			return str_n("", 0);
+	size_t dot = str_find_char(rest, '.', 0);
+	if (dot == SIZE_MAX)
+		return str_n("", 0);
+	device = str_slice(rest, 0, dot);
+	function = str_skip(rest, dot + 1);
+	if (str_to_hex(device, &part[2]) < 0 || str_to_hex(function, &part[3]) < 0 || part[0] > 0xffffffff || part[1] > 0xff || part[2] > 0x1f || part[3] > 7)
+		return str_n("", 0);
+	return str_of(arena_printf(f->arena, "%04llx:%02llx:%02llx.%llx", (unsigned long long)part[0], (unsigned long long)part[1], (unsigned long long)part[2], (unsigned long long)part[3]));
+}
+
+struct facts_row *read_gpu_at(struct facts *f, struct str address, const char *vendor)
+{
+	for (struct facts_row *row = f->first[TABLE_gpu]; address.len && row; row = row->next) {
+		const char *text = facts_get_text(row, gpu__pci_address), *whose = facts_get_text(row, gpu__vendor);
+		if (text && same_node(row, f) && str_is(address, text) && (!whose || strcmp(whose, vendor) == 0))
+			return row;
+	}
+	return NULL;
+}
+
+struct facts_row *read_pair(struct facts *f, int64_t a, int64_t b)
+{
+	int64_t low = a < b ? a : b, high = a < b ? b : a;
+	struct facts_row *row = keyed(f, gpu_pair__pair, str_of(arena_printf(f->arena, "%lld-%lld", (long long)low, (long long)high)));
+	facts_int(row, gpu_pair__a, low, NULL);
+	facts_int(row, gpu_pair__b, high, NULL);
+	return row;
+}
+
+struct facts_row *read_pci_device(struct facts *f, struct str address)
+{
+	return keyed(f, pci_device__address, address);
+}
+
+struct facts_row *read_rdma_port(struct facts *f, struct str device, int64_t port)
+{
+	for (struct facts_row *row = f->first[TABLE_rdma_port]; row; row = row->next) {
+		const char *text = facts_get_text(row, rdma_port__device);
+		int64_t n;
+		if (text && same_node(row, f) && str_is(device, text) && facts_get_int(row, rdma_port__port, &n) && n == port)
+			return row;
+	}
+	struct facts_row *row = facts_add(f, TABLE_rdma_port);
+	facts_str(row, rdma_port__device, device, NULL);
+	facts_int(row, rdma_port__port, port, NULL);
+	return row;
+}
+
+struct facts_row *read_compiler(struct facts *f, const char *name)
+{
+	return keyed(f, compiler__name, str_of(name));
+}
+
 /* PEP 503: lower case, runs of - _ . are one -. */
 static struct str canonical(struct facts *f, struct str name)
 {

@@ -1,4 +1,4 @@
-/* ip addr, ip link, ip -br, ifconfig, ip route, ibstat, ibv_devinfo, variables typed or printed by env. */
+/* ip addr, ip link, ip -br, ifconfig, ip route, variables typed or printed by env. */
 #include "read/fill.h"
 #include "read/read.h"
 
@@ -121,88 +121,6 @@ static size_t read_route(const struct read_input *in, struct facts *f)
 	return 1;
 }
 
-static struct facts_row *port_row(struct facts *f, struct str device, int64_t port)
-{
-	for (struct facts_row *row = f->first[TABLE_rdma_port]; row; row = row->next) {
-		const char *text = facts_get_text(row, rdma_port__device);
-		int64_t n;
-		if (text && str_is(device, text) && facts_get_int(row, rdma_port__port, &n) && n == port)
-			return row;
-	}
-	struct facts_row *row = facts_add(f, TABLE_rdma_port);
-	facts_str(row, rdma_port__device, device, NULL);
-	facts_int(row, rdma_port__port, port, NULL);
-	return row;
-}
-
-/* ibstat: "CA 'mlx5_0'" … "Port 1:" "State: Active" "Physical state: LinkUp" "Rate: 200" "Link layer: InfiniBand" */
-static size_t read_ibstat(const struct read_input *in, struct facts *f)
-{
-	struct str device = {0};
-	struct facts_row *row = NULL;
-	size_t i = 0, last = 0;
-	for (; i < in->count && i < last + 20; i++) {
-		struct str t = str_trim(in->line[i].text), key, value, command;
-		const char *origin = read_origin(f, in, i);
-		int64_t n;
-		double rate;
-		if (read_prompt(in->line[i].text, &command))
-			break;
-		if (str_starts(t, "CA '")) {
-			device = str_slice(t, 4, str_find_char(t, '\'', 4));
-			row = NULL;
-			last = i;
-			continue;
-		}
-		if (!device.len || !str_split(t, ':', &key, &value))
-			continue;
-		if (str_starts(key, "Port ") && str_to_int(str_skip(key, 5), &n) == 0) {
-			row = port_row(f, device, n);
-			last = i;
-		} else if (row && str_is(key, "State")) {
-			bool active = str_is(value, "Active");
-			read_fill_str(row, rdma_port__state, active ? STR("ACTIVE") : str_is(value, "Down") ? STR("DOWN") : str_is(value, "Initializing") ? STR("INIT") : str_is(value, "Armed") ? STR("ARMED") : value, origin);
-			last = i;
-		} else if (row && str_is(key, "Physical state")) {
-			read_fill_str(row, rdma_port__phys_state, value, origin);
-			last = i;
-		} else if (row && str_is(key, "Rate") && str_to_real(str_slice(value, 0, str_find_char(value, ' ', 0)), &rate) == 0) {
-			read_fill_real(row, rdma_port__rate_gbps, rate, origin);
-			last = i;
-		} else if (row && str_is(key, "Link layer")) {
-			read_fill_str(row, rdma_port__link_layer, value, origin);
-			last = i;
-		}
-	}
-	return last + 1;
-}
-
-/* ibv_devinfo: "hca_id: mlx5_0" … "port: 1" "state: PORT_ACTIVE (4)" "link_layer: Ethernet" */
-static size_t read_ibv_devinfo(const struct read_input *in, struct facts *f)
-{
-	struct str device = {0};
-	struct facts_row *row = NULL;
-	size_t i = 0;
-	for (; i < in->count && i < 2000; i++) {
-		struct str key, value, command;
-		const char *origin = read_origin(f, in, i);
-		int64_t n;
-		if (read_prompt(in->line[i].text, &command))
-			break;
-		if (!str_split(in->line[i].text, ':', &key, &value))
-			continue;
-		if (str_is(key, "hca_id"))
-			device = value;
-		else if (device.len && str_is(key, "port") && str_to_int(value, &n) == 0)
-			row = port_row(f, device, n);
-		else if (row && str_is(key, "state") && str_starts(value, "PORT_"))
-			read_fill_str(row, rdma_port__state, str_slice(str_skip(value, 5), 0, str_find_char(str_skip(value, 5), ' ', 0)), origin);
-		else if (row && str_is(key, "link_layer"))
-			read_fill_str(row, rdma_port__link_layer, value, origin);
-	}
-	return i;
-}
-
 static bool variable_name(struct str s)
 {
 	if (s.len < 4 || s.len > 80)
@@ -257,15 +175,11 @@ static size_t read_echo(const struct read_input *in, struct facts *f)
 static const char *const ip_triggers[] = {"> mtu ", "  mtu ", NULL};
 static const char *const brief_triggers[] = {"ip -br", "ip --brief", NULL};
 static const char *const route_triggers[] = {"default via ", NULL};
-static const char *const ibstat_triggers[] = {"CA '", NULL};
-static const char *const devinfo_triggers[] = {"hca_id:", NULL};
 static const char *const variable_triggers[] = {"NCCL_", "GLOO_SOCKET_IFNAME=", "MASTER_ADDR=", "MASTER_PORT=", "CUDA_VISIBLE_DEVICES=", "LD_LIBRARY_PATH=", "LD_PRELOAD=", "PYTHONPATH=", "WORLD_SIZE=", "TORCH_NCCL_", "HCCL_", "NVIDIA_VISIBLE_DEVICES=", "NVIDIA_DRIVER_CAPABILITIES=", "UCX_", NULL};
 static const char *const echo_triggers[] = {"echo $", NULL};
 
 const struct reader read_ip_reader = {"ip addr", ip_triggers, read_ip};
 const struct reader read_ip_brief_reader = {"ip -br", brief_triggers, read_ip_brief};
 const struct reader read_route_reader = {"ip route", route_triggers, read_route};
-const struct reader read_ibstat_reader = {"ibstat", ibstat_triggers, read_ibstat};
-const struct reader read_ibv_devinfo_reader = {"ibv_devinfo", devinfo_triggers, read_ibv_devinfo};
 const struct reader read_variable_reader = {"env", variable_triggers, read_variables};
 const struct reader read_echo_reader = {"echo", echo_triggers, read_echo};

@@ -1,4 +1,4 @@
-/* nvidia-smi: the table (old, wide and that of driver 610 and later), -L, -q, --query-gpu with csv; /proc/driver/nvidia/version. */
+/* nvidia-smi: the table (old, wide and that of driver 610 and later), -L, nvlink -s, --query-gpu with csv; /proc/driver/nvidia/version. -q: nvidia_query.c. */
 #include "read/fill.h"
 #include "read/read.h"
 
@@ -68,7 +68,7 @@ static bool gpu_line(const struct read_input *in, struct facts *f, size_t i, str
 	struct facts_row *row = read_gpu(f, index, "nvidia");
 	read_fill_str(row, gpu__name, str_trim(name), origin);
 	if (str_next_word(&bus_cell, &word))
-		read_fill_str(row, gpu__pci_address, word, origin);
+		read_fill_str(row, gpu__pci_address, read_pci_address(f, word), origin);
 	if (persistence.len)
 		read_fill_bool(row, gpu__persistence, str_starts(persistence, "On"), origin);
 	struct str ecc;
@@ -79,12 +79,25 @@ static bool gpu_line(const struct read_input *in, struct facts *f, size_t i, str
 	return true;
 }
 
+/* "34C" among the words of a cell. */
+static void temperature(struct facts_row *row, struct str cell, const char *origin)
+{
+	struct str word;
+	int64_t n;
+	while (str_next_word(&cell, &word))
+		if (word.len > 1 && word.ptr[word.len - 1] == 'C' && str_to_int(str_slice(word, 0, word.len - 1), &n) == 0 && n > 0 && n < 150) {
+			read_fill_int(row, gpu__temperature_c, n, origin);
+			return;
+		}
+}
+
 /* "| N/A   34C    P0   70W / 400W |  12MiB / 24564MiB |  0%  Default |" */
 static void gpu_second_line(const struct read_input *in, struct facts *f, size_t i, struct facts_row *row)
 {
 	struct str line = in->line[i].text;
 	const char *origin = read_origin(f, in, i);
 	size_t mib = str_find(line, "MiB /", 0);
+	temperature(row, str_slice(line, 1, str_find_char(line, '|', 1)), origin);
 	if (mib != SIZE_MAX) {
 		size_t start = mib;
 		while (start && line.ptr[start - 1] >= '0' && line.ptr[start - 1] <= '9')
@@ -106,9 +119,20 @@ static void gpu_second_line(const struct read_input *in, struct facts *f, size_t
 		read_fill_bool(row, gpu__lost, true, origin);
 }
 
+/* "|                               |                      |             Disabled |" */
+static void gpu_third_line(struct str line, struct facts_row *row, const char *origin)
+{
+	size_t bar = line.len > 1 ? str_rfind_char(str_slice(line, 0, line.len - 1), '|') : SIZE_MAX;
+	if (bar == SIZE_MAX)
+		return;
+	struct str word = str_trim(str_slice(line, bar + 1, line.len - 1));
+	if (str_is(word, "Enabled") || str_is(word, "Enabled*") || str_is(word, "Disabled") || str_is(word, "Disabled*"))
+		read_fill_bool(row, gpu__mig_mode, str_starts(word, "E"), origin);
+}
+
 static size_t read_table(const struct read_input *in, struct facts *f)
 {
-	struct facts_row *gpu = NULL;
+	struct facts_row *gpu = NULL, *last = NULL;
 	size_t i = 0;
 	if (!str_has(in->line[0].text, "Version") && !str_has(in->line[0].text, "version"))
 		return 0;
@@ -127,9 +151,13 @@ static size_t read_table(const struct read_input *in, struct facts *f)
 			gpu = NULL;
 		if (gpu && str_starts(line, "|") && (str_has(line, "MiB") || str_has(line, "%") || str_has(line, "ERR!"))) {
 			gpu_second_line(in, f, i, gpu);
+			last = gpu;
 			gpu = NULL;
 			continue;
 		}
+		if (last && str_starts(line, "|"))
+			gpu_third_line(line, last, read_origin(f, in, i));
+		last = NULL;
 		if (str_has(line, "Version:"))
 			head_line(in, f, i);
 		struct facts_row *found;
@@ -139,13 +167,67 @@ static size_t read_table(const struct read_input *in, struct facts *f)
 	return i;
 }
 
+#define LISTED_MAX 64
+
+/* nvidia-smi nvlink -s: the links of each GPU that was listed. */
+struct links {
+	struct {
+		struct facts_row *gpu;
+		int64_t up, down;
+		const char *origin;
+	} of[LISTED_MAX];
+	size_t count;
+};
+
+/* "Link 3: 25 GB/s", "Link 3: <inactive>" */
+static bool count_link(struct links *l, struct facts_row *gpu, struct str line, const char *origin)
+{
+	size_t colon = str_find_char(line, ':', 0);
+	int64_t n;
+	if (!str_starts(line, "Link ") || colon == SIZE_MAX || str_to_int(str_trim(str_slice(line, 5, colon)), &n) < 0)
+		return false;
+	struct str state = str_trim(str_skip(line, colon + 1));
+	bool down = str_has(state, "inactive") || str_has(state, "Disabled"), up = str_ends(state, "GB/s");
+	if (!gpu || (!up && !down))
+		return true;
+	if (!l->count || l->of[l->count - 1].gpu != gpu) {
+		if (l->count == LISTED_MAX)
+			return true;
+		l->of[l->count].gpu = gpu;
+		l->of[l->count].up = l->of[l->count].down = 0;
+		l->of[l->count++].origin = origin;
+	}
+	*(up ? &l->of[l->count - 1].up : &l->of[l->count - 1].down) += 1;
+	return true;
+}
+
+/* On SXM modules every link leads somewhere; of cards with connectors only what another GPU of the host has up can be missed. */
+static void fill_links(const struct links *l)
+{
+	int64_t most = 0;
+	for (size_t i = 0; i < l->count; i++)
+		most = l->of[i].up > most ? l->of[i].up : most;
+	for (size_t i = 0; i < l->count; i++) {
+		const char *name = facts_get_text(l->of[i].gpu, gpu__name);
+		bool module = name && (strstr(name, "SXM") || strstr(name, "HBM3") || strstr(name, "B200") || strstr(name, "H200"));
+		read_fill_int(l->of[i].gpu, gpu__nvlinks_active, l->of[i].up, l->of[i].origin);
+		if (l->of[i].up)
+			read_fill_int(l->of[i].gpu, gpu__nvlinks_inactive, module ? l->of[i].down : most - l->of[i].up, l->of[i].origin);
+		else
+			facts_gap(l->of[i].gpu, gpu__nvlinks_inactive, GAP_ABSENT, l->of[i].origin, "no link is up: no bridge is fitted");
+	}
+}
+
 /* "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-...)"; collect_env has the same lines without the UUID. */
 static size_t read_list(const struct read_input *in, struct facts *f)
 {
 	size_t i = 0;
 	struct facts_row *parent = NULL;
-	for (; i < in->count && i < 1024; i++) {
+	struct links links = {.count = 0};
+	for (; i < in->count && i < 4096; i++) {
 		struct str line = str_trim(in->line[i].text);
+		if (parent && count_link(&links, parent, line, read_origin(f, in, i)))
+			continue;
 		size_t at = str_find(line, "GPU ", 0), colon = str_find_char(line, ':', 0);
 		if (parent && str_starts(line, "MIG ")) {
 			read_fill_bool(parent, gpu__mig_mode, true, read_origin(f, in, i));
@@ -169,55 +251,7 @@ static size_t read_list(const struct read_input *in, struct facts *f)
 		if (uuid != SIZE_MAX)
 			read_fill_str(row, gpu__uuid, str_trim(str_slice(name, uuid + 6, str_find_char(name, ')', uuid))), origin);
 	}
-	return i;
-}
-
-/* -q: "Attribute : value" under "GPU 00000000:17:00.0". */
-static size_t read_query(const struct read_input *in, struct facts *f)
-{
-	static const struct {
-		const char *key;
-		enum facts_column column;
-	} texts[] = {{"Product Name", gpu__name}, {"GPU UUID", gpu__uuid}, {"VBIOS Version", gpu__firmware}};
-	struct facts_row *gpu = NULL;
-	const char *section = "";
-	int64_t index = -1;
-	size_t i = 0;
-	for (; i < in->count; i++) {
-		struct str line = in->line[i].text, t = str_trim(line), key, value, command;
-		const char *origin;
-		if (read_prompt(line, &command))
-			break;
-		if (str_starts(t, "GPU ") && str_has(t, ":") && str_has(t, ".") && !str_has(t, " : ")) {
-			gpu = read_gpu(f, ++index, "nvidia");
-			read_fill_str(gpu, gpu__pci_address, str_trim(str_skip(t, 4)), read_origin(f, in, i));
-			continue;
-		}
-		if (!str_has(t, " : ")) {
-			section = t.len && t.len < 60 ? str_dup(f->arena, t) : section;
-			continue;
-		}
-		if (!str_split(t, ':', &key, &value))
-			continue;
-		origin = read_origin(f, in, i);
-		if (str_is(key, "Driver Version") && read_is_version(value))
-			read_fill_str(read_driver(f, "nvidia"), driver__version, value, origin);
-		else if (str_is(key, "CUDA Version") && read_is_version(value))
-			read_fill_str(read_driver(f, "nvidia"), driver__cuda_version, value, origin);
-		if (!gpu)
-			continue;
-		for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++)
-			if (str_is(key, texts[k].key) && !str_is(value, "N/A"))
-				read_fill_str(gpu, texts[k].column, value, origin);
-		if (str_is(key, "Compute Mode"))
-			read_fill_str(gpu, gpu__compute_mode, str_is(value, "Exclusive_Process") ? STR("exclusive-process") : str_is(value, "Prohibited") ? STR("prohibited") : STR("default"), origin);
-		if (str_is(key, "Current") && strncmp(section, "MIG", 3) == 0)
-			read_fill_bool(gpu, gpu__mig_mode, str_is(value, "Enabled"), origin);
-		if (str_is(key, "Pending") && strncmp(section, "Remapped", 8) == 0)
-			read_fill_bool(gpu, gpu__remap_pending, str_is(value, "Yes"), origin);
-		if (str_is(key, "State") && strncmp(section, "Fabric", 6) == 0)
-			read_fill_str(gpu, gpu__fabric_state, value, origin);
-	}
+	fill_links(&links);
 	return i;
 }
 
@@ -234,7 +268,7 @@ static void csv_value(struct facts *f, struct facts_row *gpu, struct str field, 
 	else if (str_is(field, "uuid") || str_is(field, "gpu_uuid"))
 		read_fill_str(gpu, gpu__uuid, value, origin);
 	else if (str_is(field, "pci.bus_id"))
-		read_fill_str(gpu, gpu__pci_address, value, origin);
+		read_fill_str(gpu, gpu__pci_address, read_pci_address(f, value), origin);
 	else if (str_is(field, "compute_cap"))
 		read_fill_str(gpu, gpu__compute_capability, value, origin);
 	else if (str_is(field, "driver_version") && read_is_version(value))
@@ -303,12 +337,10 @@ static size_t read_proc_version(const struct read_input *in, struct facts *f)
 
 static const char *const table_triggers[] = {"NVIDIA-SMI ", NULL};
 static const char *const list_triggers[] = {"GPU 0: ", NULL};
-static const char *const query_triggers[] = {"NVSMI LOG", NULL};
 static const char *const csv_triggers[] = {"--query-gpu=", "name, driver_version", "index, name", "name, compute_cap", "name, memory.total", NULL};
 static const char *const proc_triggers[] = {"NVRM version:", NULL};
 
 const struct reader read_nvidia_smi_table = {"nvidia-smi", table_triggers, read_table};
 const struct reader read_nvidia_smi_list = {"nvidia-smi -L", list_triggers, read_list};
-const struct reader read_nvidia_smi_query = {"nvidia-smi -q", query_triggers, read_query};
 const struct reader read_nvidia_smi_csv = {"nvidia-smi --query-gpu", csv_triggers, read_csv};
 const struct reader read_nvidia_proc_version = {"/proc/driver/nvidia/version", proc_triggers, read_proc_version};

@@ -105,6 +105,9 @@ static size_t read_pip_show(const struct read_input *in, struct facts *f)
 	struct facts_row *row = NULL;
 	struct str name = {0};
 	size_t i = 0;
+	/* Others print names too. */
+	if (!str_starts(str_trim(in->line[0].text), "Name: ") || in->count < 2 || !str_starts(str_trim(in->line[1].text), "Version:"))
+		return 0;
 	for (; i < in->count && i < 400; i++) {
 		struct str line = in->line[i].text, key, value, command;
 		const char *origin = read_origin(f, in, i);

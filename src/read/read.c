@@ -35,15 +35,21 @@ extern const struct reader read_ip_reader;
 extern const struct reader read_ip_brief_reader;
 extern const struct reader read_route_reader;
 extern const struct reader read_ibstat_reader;
+extern const struct reader read_ibstatus_reader;
 extern const struct reader read_ibv_devinfo_reader;
+extern const struct reader read_ibdev2netdev_reader;
+extern const struct reader read_rdma_link_reader;
+extern const struct reader read_show_gids_reader;
 extern const struct reader read_variable_reader;
 extern const struct reader read_echo_reader;
 extern const struct reader read_topology_reader;
 extern const struct reader read_npu_smi_reader;
 extern const struct reader read_gfx_reader;
+extern const struct reader read_rock_reader;
 extern const struct reader read_lspci_reader;
 extern const struct reader read_rocm_smi_reader;
 extern const struct reader read_package_line_reader;
+extern const struct reader read_rocm_concise_reader;
 extern const struct reader read_mention_reader;
 
 const struct reader *const readers[] = {
@@ -79,15 +85,21 @@ const struct reader *const readers[] = {
 	&read_ip_brief_reader,
 	&read_route_reader,
 	&read_ibstat_reader,
+	&read_ibstatus_reader,
 	&read_ibv_devinfo_reader,
+	&read_ibdev2netdev_reader,
+	&read_rdma_link_reader,
+	&read_show_gids_reader,
 	&read_variable_reader,
 	&read_echo_reader,
 	&read_topology_reader,
 	&read_npu_smi_reader,
 	&read_gfx_reader,
+	&read_rock_reader,
 	&read_lspci_reader,
 	&read_rocm_smi_reader,
 	&read_package_line_reader,
+	&read_rocm_concise_reader,
 	&read_mention_reader,
 	NULL,
 };

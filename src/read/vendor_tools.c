@@ -1,86 +1,133 @@
-/* Other vendors' tools: npu-smi info, rocm-smi, rocminfo, lspci. */
+/* npu-smi info, rocminfo; the names that torch gives AMD GPUs. */
 #include "read/fill.h"
 #include "read/read.h"
+
+static bool is_npu(struct str name)
+{
+	return str_starts(name, "910") || str_starts(name, "310") || str_starts(name, "Ascend");
+}
+
+/* "| 0   0 | 0000:C1:00.0 | 0   0 / 0   3360 / 65536 |": the chip of an NPU, on A3 two of them. */
+static void npu_chip(struct facts *f, struct facts_row *row, struct str cells, const char *origin)
+{
+	struct str cell, word, last = {0}, before = {0};
+	int64_t used, total;
+	if (!str_next_field(&cells, '|', &cell) || !str_next_field(&cells, '|', &cell))
+		return;
+	read_fill_str(row, gpu__pci_address, read_pci_address(f, cell), origin);
+	if (!str_next_field(&cells, '|', &cell))
+		return;
+	/* The last "used / total" is the memory that counts: HBM, or DDR where there is none. */
+	for (size_t slash; (slash = str_find_char(cell, '/', 0)) != SIZE_MAX; cell = str_skip(cell, slash + 1)) {
+		struct str left = str_slice(cell, 0, slash), right = str_skip(cell, slash + 1);
+		while (str_next_word(&left, &word))
+			before = word;
+		if (!str_next_word(&right, &last))
+			return;
+	}
+	if (str_to_int(before, &used) == 0 && str_to_int(last, &total) == 0 && total > 0 && total < (1 << 24) && used >= 0 && used <= total) {
+		read_fill_int(row, gpu__memory_bytes, total << 20, origin);
+		read_fill_int(row, gpu__memory_used_bytes, used << 20, origin);
+	}
+}
 
 /* | npu-smi 23.0.3   Version: 23.0.3 | … | 0     910B3   | OK | … */
 static size_t read_npu_smi(const struct read_input *in, struct facts *f)
 {
-	struct facts_row *driver = read_driver(f, "ascend");
-	size_t i = 0;
-	struct str command;
-	size_t at = str_find(in->line[0].text, "Version:", 0);
+	struct facts_row *driver = read_driver(f, "ascend"), *row = NULL;
+	size_t i = 0, at = str_find(in->line[0].text, "Version:", 0);
+	struct str command, word;
 	if (at == SIZE_MAX)
 		return 0;
-	struct str rest = str_skip(in->line[0].text, at + 8), word;
+	struct str rest = str_skip(in->line[0].text, at + 8);
 	if (str_next_word(&rest, &word) && read_is_version(word))
 		read_fill_str(driver, driver__version, word, read_origin(f, in, 0));
 	read_fill_bool(driver, driver__loaded, true, read_origin(f, in, 0));
 	for (i = 1; i < in->count && i < 300; i++) {
-		struct str line = str_trim(in->line[i].text), cell, name;
+		struct str line = str_trim(in->line[i].text), cell, number, name;
 		int64_t index;
 		if (!line.len || read_prompt(line, &command) || str_has(line, "Process"))
 			break;
 		if (!str_starts(line, "|"))
 			continue;
-		struct str cells = str_skip(line, 1);
-		if (!str_next_field(&cells, '|', &cell) || !str_next_word(&cell, &name) || str_to_int(name, &index) < 0 || !str_next_word(&cell, &name))
+		struct str cells = str_skip(line, 1), whole = cells;
+		if (!str_next_field(&cells, '|', &cell) || !str_next_word(&cell, &number) || str_to_int(number, &index) < 0)
 			continue;
-		if (str_starts(name, "910") || str_starts(name, "310") || str_starts(name, "Ascend")) {
-			struct facts_row *row = read_gpu(f, index, "ascend");
+		if (str_next_word(&cell, &name) && is_npu(name)) {
+			row = read_gpu(f, index, "ascend");
 			read_fill_str(row, gpu__name, str_starts(name, "Ascend") ? name : str_of(arena_printf(f->arena, "Ascend %.*s", (int)name.len, name.ptr)), read_origin(f, in, i));
+		} else if (row) {
+			npu_chip(f, row, whole, read_origin(f, in, i));
+			row = NULL;
 		}
 	}
 	return i;
 }
 
-/* rocminfo: "  Name:                    gfx942"; torch: gcnArchName */
-static size_t read_gfx(const struct read_input *in, struct facts *f)
+static struct str gfx_of(struct str line)
 {
-	struct str line = in->line[0].text;
 	size_t at = str_find(line, "gfx", 0), end = at;
-	int64_t index = 0;
-	if (at == SIZE_MAX || !str_has(line, "Name:"))
-		return 0;
+	if (at == SIZE_MAX)
+		return str_n("", 0);
 	end += 3;
 	while (end < line.len && ((line.ptr[end] >= '0' && line.ptr[end] <= '9') || (line.ptr[end] >= 'a' && line.ptr[end] <= 'f')))
 		end++;
-	if (end - at < 6)
-		return 0;
-	for (struct facts_row *row = f->first[TABLE_gpu]; row; row = row->next)
-		index++;
-	struct facts_row *row = read_gpu(f, index, "amd");
-	read_fill_str(row, gpu__gfx, str_slice(line, at, end), read_origin(f, in, 0));
-	return 1;
+	return end - at < 6 ? str_n("", 0) : str_slice(line, at, end);
 }
 
-/* 17:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1) */
-static size_t read_lspci(const struct read_input *in, struct facts *f)
+/* The GPUs that came before it, of those that rocminfo told of. */
+static struct facts_row *next_amd(struct facts *f)
 {
-	size_t i = 0;
-	struct str command;
-	for (; i < in->count && i < 400; i++) {
-		struct str line = str_trim(in->line[i].text), address = str_slice(line, 0, str_find_char(line, ' ', 0));
-		const char *origin = read_origin(f, in, i);
-		uint64_t x;
-		if (i && (!line.len || read_prompt(line, &command)))
+	int64_t index = 0;
+	for (struct facts_row *row = f->first[TABLE_gpu]; row; row = row->next) {
+		const char *vendor = facts_get_text(row, gpu__vendor);
+		if (vendor && strcmp(vendor, "amd") == 0 && !facts_get_text(row, gpu__gfx))
+			return row; /* rocm-smi has named it */
+		index++;
+	}
+	return read_gpu(f, index, "amd");
+}
+
+/* rocminfo: "  Name: gfx942", "  Marketing Name: AMD Instinct MI300X"; "  Name: amdgcn-amd-amdhsa--gfx942:sramecc+" is the same agent's ISA. */
+static size_t read_gfx(const struct read_input *in, struct facts *f)
+{
+	struct str line = str_trim(in->line[0].text), gfx = gfx_of(line), key, value, command;
+	if (!gfx.len || !str_has(line, "Name:") || str_has(line, "amdgcn-"))
+		return str_has(line, "amdgcn-") ? 1 : 0;
+	struct facts_row *row = next_amd(f);
+	read_fill_str(row, gpu__gfx, gfx, read_origin(f, in, 0));
+	size_t i = 1;
+	for (; i < in->count && i < 6; i++) {
+		if (read_prompt(in->line[i].text, &command) || !str_split(in->line[i].text, ':', &key, &value) || str_is(key, "Name"))
 			break;
-		if (!str_has(address, ":") || !str_has(address, ".") || (!str_has(line, "3D controller") && !str_has(line, "VGA compatible")) || !str_has(line, "NVIDIA"))
-			continue;
-		struct facts_row *row = facts_add(f, TABLE_pci_device);
-		facts_str(row, pci_device__address, address, origin);
-		facts_text(row, pci_device__kind, "gpu", origin);
-		facts_text(row, pci_device__vendor, "10de", origin);
-		size_t id = str_find(line, "[10de:", 0);
-		if (id != SIZE_MAX && str_to_hex(str_slice(line, id + 6, id + 10), &x) == 0)
-			facts_str(row, pci_device__device, str_slice(line, id + 6, id + 10), origin);
+		if (str_is(key, "Marketing Name") && value.len && value.len < 80)
+			read_fill_str(row, gpu__name, value, read_origin(f, in, i));
+		else if (str_is(key, "Uuid") && str_starts(value, "GPU-") && !str_is(value, "GPU-XX"))
+			read_fill_str(row, gpu__uuid, value, read_origin(f, in, i));
 	}
 	return i;
 }
 
+/* "ROCk module version 6.8.5 is loaded", "ROCk module is loaded", "ROCk module is NOT loaded, possibly no GPU devices" */
+static size_t read_rock(const struct read_input *in, struct facts *f)
+{
+	struct str line = in->line[0].text, rest, word;
+	bool no = str_has(line, "NOT loaded");
+	if (!no && !str_has(line, "is loaded"))
+		return 0;
+	struct facts_row *row = read_driver(f, "amd");
+	read_fill_bool(row, driver__loaded, !no, read_origin(f, in, 0));
+	size_t at = str_find(line, "module version ", 0);
+	rest = at == SIZE_MAX ? str_n("", 0) : str_skip(line, at + 15);
+	if (str_next_word(&rest, &word) && read_is_version(word))
+		read_fill_str(row, driver__version, word, read_origin(f, in, 0));
+	return 1;
+}
+
 static const char *const npu_triggers[] = {"npu-smi ", NULL};
 static const char *const gfx_triggers[] = {"gfx9", "gfx10", "gfx11", "gfx12", NULL};
-static const char *const lspci_triggers[] = {"3D controller", "VGA compatible controller", NULL};
+static const char *const rock_triggers[] = {"ROCk module ", NULL};
 
 const struct reader read_npu_smi_reader = {"npu-smi", npu_triggers, read_npu_smi};
 const struct reader read_gfx_reader = {"rocminfo", gfx_triggers, read_gfx};
-const struct reader read_lspci_reader = {"lspci", lspci_triggers, read_lspci};
+const struct reader read_rock_reader = {"rocminfo", rock_triggers, read_rock};
