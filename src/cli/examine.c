@@ -10,13 +10,15 @@ struct store *cli_knowledge(struct cli *c)
 {
 	struct store *s;
 	const char *warnings = "";
+	static bool said; /* explain opens it again for another reading */
 	int rc = knowledge_open(c->arena, knowledge_image, knowledge_image_size, c->options.knowledge, &s, &warnings);
 	if (rc < 0) {
 		cli_fail(c, EXIT_DEFECT, cli_tr(c, "the knowledge could not be opened: %s", "无法打开知识库：%s"), strerror(-rc));
 		return NULL;
 	}
-	if (*warnings)
+	if (*warnings && !said)
 		cli_fail(c, 0, cli_tr(c, "some knowledge was left out:\n%s", "部分知识未能采用：\n%s"), warnings);
+	said = true;
 	return s;
 }
 

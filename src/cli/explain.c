@@ -28,6 +28,7 @@ struct explaining {
 	const struct reader *reader_of[TRIGGERS_MAX];
 	size_t triggers;
 	struct sources sources;
+	enum unwrap_way unwrap; /* of further readings, see read_again */
 	size_t next; /* source that no thread has taken yet */
 	pthread_mutex_t lock;
 };
@@ -325,11 +326,14 @@ static int read_all(struct explaining *x)
 	x->logs = logs_new(x->patterns, x->pattern_count, x->trigger, x->triggers, &why);
 	if (!x->logs)
 		return cli_fail(c, EXIT_DEFECT, "%s", why ? why : "patterns");
+	x->logs->unwrap = x->unwrap;
 	for (size_t i = 0; i < x->sources.count; i++)
 		x->sources.source[i].number = logs_add_file(x->logs, x->sources.source[i].name);
 	scan_all(x);
-	int rc = sources_report(c, &x->sources);
-	report_problems(x);
+	bool first = x->unwrap == UNWRAP_SURE;
+	int rc = first ? sources_report(c, &x->sources) : 0;
+	if (first)
+		report_problems(x);
 	if (!rc)
 		rc = nothing_to_read(x);
 	if (rc)
@@ -407,6 +411,21 @@ void cli_read_logs(struct cli *c, struct store *knowledge, struct facts *facts, 
 	logs_free(x.logs);
 }
 
+static bool is_clear_fault(const struct judgement *j)
+{
+	return j->fails && j->findings->status == STATUS_FAIL && j->findings->certainty != POSSIBLE;
+}
+
+/* Names a kind of failure more than a cause: a better reading may know more. */
+static bool is_vague(const struct judgement *j)
+{
+	static const char *const vague[] = {"program.exception", "program.rank-crashed", "library.undefined-symbol"};
+	for (size_t i = 0; i < sizeof vague / sizeof vague[0]; i++)
+		if (j->fails && strcmp(j->findings->cause, vague[i]) == 0)
+			return true;
+	return false;
+}
+
 /* --follow: is the cause clear by now? Everything is read afresh: that is rare, and then what is said is what `explain` says later. */
 static bool is_clear(void *arg, bool at_end, int *ret_status)
 {
@@ -416,11 +435,38 @@ static bool is_clear(void *arg, bool at_end, int *ret_status)
 	*ret_status = x->store ? read_all(x) : EXIT_DEFECT;
 	if (!*ret_status)
 		*ret_status = judge_all(x);
-	bool speak = *ret_status || at_end || (x->judgement.fails && x->judgement.findings->status == STATUS_FAIL && x->judgement.findings->certainty != POSSIBLE);
+	bool speak = *ret_status || at_end || is_clear_fault(&x->judgement);
 	if (speak && !*ret_status)
 		*ret_status = show(x);
 	forget(x);
 	return speak;
+}
+
+/* A short report may be wrapped in one place only, which nothing proves. Where it gave no answer, it is read again with such lines joined, and that counts if it gives one. */
+static int read_again(struct explaining *x, enum unwrap_way way)
+{
+	struct logs *logs = x->logs;
+	struct store *store = x->store;
+	struct facts *facts = x->facts;
+	struct judgement judgement = x->judgement;
+	x->unwrap = way;
+	x->store = cli_knowledge(x->c);
+	x->judgement = (struct judgement){0};
+	int rc = x->store ? read_all(x) : EXIT_DEFECT;
+	if (!rc)
+		rc = judge_all(x);
+	if (!rc && is_clear_fault(&x->judgement) && !is_vague(&x->judgement)) {
+		logs_free(logs);
+		store_close(store);
+		return 0;
+	}
+	if (!rc)
+		forget(x);
+	x->logs = logs;
+	x->store = store;
+	x->facts = facts;
+	x->judgement = judgement;
+	return rc;
 }
 
 int cli_explain(struct cli *c)
@@ -442,6 +488,8 @@ int cli_explain(struct cli *c)
 	rc = read_all(&x);
 	if (!rc)
 		rc = judge_all(&x);
+	for (int way = UNWRAP_AT_WIDTH; way <= UNWRAP_AT_WORDS && !rc && x.logs->doubtful && !flight_count(x.sources.flight) && (!is_clear_fault(&x.judgement) || is_vague(&x.judgement)); way++)
+		rc = read_again(&x, (enum unwrap_way)way);
 	if (!rc)
 		rc = show(&x);
 	forget(&x);

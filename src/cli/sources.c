@@ -103,13 +103,20 @@ int sources_expand(struct cli *c, const char **args, size_t n, struct sources *r
 	return 0;
 }
 
+struct once {
+	int fd;
+	struct buf kept;
+};
+
 static ssize_t read_open(void *arg, void *p, size_t n)
 {
-	const struct source_file *f = arg;
+	struct once *o = arg;
 	ssize_t got;
 	do
-		got = read(f->fd, p, n);
+		got = read(o->fd, p, n);
 	while (got < 0 && errno == EINTR);
+	if (got > 0)
+		buf_add(&o->kept, p, (size_t)got);
 	return got < 0 ? -errno : got;
 }
 
@@ -156,7 +163,11 @@ void sources_scan(struct sources *s, size_t i, struct logs *logs)
 		return;
 	}
 	if (!f->path) {
-		f->error = logs_scan(logs, f->number, read_open, f);
+		struct once once = {.fd = f->fd, .kept = BUF_MAX(LOGS_SMALL)};
+		f->error = logs_scan(logs, f->number, read_open, &once);
+		if (!f->error && once.kept.len && !once.kept.truncated)
+			f->text = str_n(arena_strndup(s->arena, once.kept.ptr, once.kept.len), once.kept.len);
+		buf_free(&once.kept);
 		return;
 	}
 	pthread_mutex_lock(&s->door);

@@ -13,7 +13,7 @@
 struct source_file {
 	const char *name, *path; /* path NULL: the open file `fd` */
 	int fd;
-	struct str text; /* of --follow: what standard input gave so far, instead of reading it */
+	struct str text; /* what standard input gave (with --follow: so far), instead of reading it */
 	unsigned number;
 	int error;
 	bool dump; /* a Flight Recorder dump */
@@ -30,6 +30,7 @@ struct sources {
 
 /* 0, or an exit status that was said on standard error. */
 int sources_expand(struct cli *c, const char **args, size_t n, struct sources *ret);
+/* Standard input can be read once: what it gave is kept in `text` when it is small, for a second reading. */
 void sources_scan(struct sources *s, size_t i, struct logs *logs);
 /* Names what could not be read. An exit status when nothing could. */
 int sources_report(struct cli *c, const struct sources *s);

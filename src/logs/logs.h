@@ -15,6 +15,7 @@
 #include "logs/input.h"
 #include "logs/match.h"
 #include "logs/prefix.h"
+#include "logs/unwrap.h"
 
 struct logs_capture_value {
 	unsigned capture; /* enum logs_capture */
@@ -111,7 +112,11 @@ struct logs_snippet {
 	struct logs_snippet *next;
 };
 
+#define LOGS_SMALL (512 << 10) /* bytes; a file below it is looked at as a whole */
+
 struct logs {
+	enum unwrap_way unwrap;  /* set before scanning: how small files are unwrapped */
+	_Atomic bool doubtful;   /* a small file may be wrapped, and nothing proves it */
 	struct arena *arena;
 	struct logs_matcher *matcher;
 	size_t trigger_count; /* of readers */

@@ -9,9 +9,8 @@
 #include "logs/fold.h"
 #include "logs/logs.h"
 #include "logs/notes.h"
-#include "logs/unwrap.h"
 
-#define CHUNK ((size_t)512 << 10)
+#define CHUNK ((size_t)LOGS_SMALL)
 #define LINE_MAX_BYTES ((size_t)64 << 10) /* longer lines are cut into pieces */
 #define CANDIDATES 512
 #define SATURATED 2000                    /* harmless lines of one pattern; later ones are not looked for */
@@ -419,8 +418,11 @@ static void scan_input(struct scanner *s, struct logs_input *in)
 			const char *nul = memchr(b.raw, 0, have);
 			s->nul_bytes = nul != NULL;
 		}
-		if (first && last)
-			have = unwrap_text(b.raw, have, CHUNK); /* a pasted report, all of it */
+		if (first && last) { /* a pasted report, all of it */
+			if (s->l->unwrap == UNWRAP_SURE && unwrap_doubtful(b.raw, have))
+				s->l->doubtful = true;
+			have = unwrap_text(b.raw, have, CHUNK, s->l->unwrap);
+		}
 		first = false;
 		size_t n = whole_lines(b.raw, have, last);
 		s->lines += last && n && b.raw[n - 1] != '\n';

@@ -123,22 +123,35 @@ static struct shape shape_of(struct str text)
 enum wrapping { WRAPPED_NOT, WRAPPED_AT_WIDTH, WRAPPED_AT_WORDS };
 
 /* A terminal cuts at its width; mail programs and forms break between words: then hardly a line could have taken the next one's first word. */
-static enum wrapping wrapping_of(const struct shape *s)
+static enum wrapping wrapping_of(const struct shape *s, enum unwrap_way way)
 {
+	bool at_width = s->continued * 2 >= s->tight;
 	if (s->width < WIDTH_MIN || s->width > WIDTH_MAX)
 		return WRAPPED_NOT;
-	if (s->continued >= WRAPPED_MIN && s->continued * 2 >= s->full && s->alike * 2 < s->full)
+	if (way == UNWRAP_AT_WIDTH)
+		return s->continued ? WRAPPED_AT_WIDTH : WRAPPED_NOT;
+	if (way == UNWRAP_AT_WORDS)
+		return s->tight ? WRAPPED_AT_WORDS : WRAPPED_NOT;
+	if (at_width && s->continued >= WRAPPED_MIN && s->continued * 2 >= s->full && s->alike * 2 < s->full)
 		return WRAPPED_AT_WIDTH;
 	return s->width <= WORDS_MAX && s->tight >= TIGHT_MIN && s->tight * 10 >= s->pairs * 6 ? WRAPPED_AT_WORDS : WRAPPED_NOT;
 }
 
-size_t unwrap_text(char *p, size_t n, size_t room)
+bool unwrap_doubtful(const char *p, size_t n)
+{
+	if (memchr(p, '\r', n) || memchr(p, 0, n))
+		return false;
+	struct shape s = shape_of(str_n(p, n));
+	return wrapping_of(&s, UNWRAP_SURE) == WRAPPED_NOT && wrapping_of(&s, UNWRAP_AT_WORDS) != WRAPPED_NOT;
+}
+
+size_t unwrap_text(char *p, size_t n, size_t room, enum unwrap_way way)
 {
 	struct str text = str_n(p, n), line;
 	if (memchr(p, '\r', n) || memchr(p, 0, n))
 		return n;
 	struct shape s = shape_of(text);
-	enum wrapping how = wrapping_of(&s);
+	enum wrapping how = wrapping_of(&s, way);
 	if (how == WRAPPED_NOT || n + s.tight > room)
 		return n;
 

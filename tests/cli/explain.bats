@@ -124,3 +124,16 @@ print(rc, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 96 << 10)' "$
 	run --separate-stderr "$davy" explain --json same.log
 	[ "$(python3 -c 'import json,sys; print(json.load(sys.stdin)["input"]["ranks"])' <<<"$output")" = 6 ]
 }
+
+@test "wrapped between words, in many lines or in one place" {
+	cat oom.log oom.log > long.log
+	fold -s -w 90 long.log | sed 's/ $//' > words.log
+	run --separate-stderr "$davy" explain --json words.log
+	[ "$(cause <<<"$output")" = "program.gpu-out-of-memory 1" ]
+	printf '%s\n' 'node1:100:300 [2] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to' '192.168.20.12<50111> failed : No route to host' > once.log
+	run --separate-stderr "$davy" explain --json once.log
+	[ "$(cause <<<"$output")" = "network.peer-unreachable None" ]
+	# By its own, the long line of a report that says nothing is joined with nothing that would say something.
+	printf '%s\n' 'Everything of this training was fine, and the log has one rather long line, this one.' 'step 1 loss 3.2' > fine.log
+	run -0 "$davy" explain fine.log
+}
