@@ -1,5 +1,6 @@
 /* What several commands do: open knowledge, open a door, examine a machine, render. */
 #include <errno.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "collect/collect.h"
@@ -45,6 +46,21 @@ struct host *cli_door(struct cli *c, int *ret_status)
 	}
 	c->door = door;
 	return door;
+}
+
+#define SLOW_BYTES (256ull << 20)
+
+/* A line on the terminal for hashing that takes a while; it goes away when all is done. */
+static void show_progress(void *arg, unsigned long long done, unsigned long long total)
+{
+	struct cli *c = arg;
+	if (total < SLOW_BYTES)
+		return;
+	if (done == total)
+		fputs("\r\033[K", stderr);
+	else
+		fprintf(stderr, cli_tr(c, "\r\033[K  hashing %3.0f %% of %.1f GB", "\r\033[K  正在校验 %3.0f %%，共 %.1f GB"), 100.0 * (double)done / (double)total, (double)total / 1e9);
+	fflush(stderr);
 }
 
 /* The interpreter that --python names: a path that is not there is a wrong input, a name is looked up by the collector. */
@@ -95,6 +111,10 @@ int cli_examine_live(struct cli *c, struct host *door, const struct live *live, 
 
 	struct collect collect = {.host = door, .facts = ret->facts, .arena = c->arena, .python = c->options.python, .backend = c->options.backend, .deep = c->options.deep, .for_lock = ret->for_lock || ret->lock,
 		.lock = ret->lock, .lock_path = c->options.lock};
+	if (c->options.deep && !c->options.quiet && isatty(STDERR_FILENO)) {
+		collect.progress = show_progress;
+		collect.progress_arg = c;
+	}
 	collect_all(&collect, ret->part_ms);
 	for (size_t i = 0; i < collector_count; i++)
 		ret->part_names[i] = collectors[i].name;

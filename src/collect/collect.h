@@ -19,6 +19,8 @@ struct collect {
 	bool for_lock;       /* read what only a lock needs: digests of RECORD files, conda's packages */
 	const struct lock *lock; /* a lock that the environment is compared with; NULL */
 	const char *lock_path;
+	void (*progress)(void *arg, unsigned long long done, unsigned long long total); /* of long work, in bytes; NULL: nobody looks */
+	void *progress_arg;
 	struct ldso_ahead *ahead; /* a thread that reads PyTorch's libraries while other subjects are looked at; or NULL */
 };
 

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "collect/binary.h"
+#include "collect/hashes.h"
 #include "parse/conda_meta.h"
 #include "parse/dist_info.h"
 #include "parse/pep440.h"
@@ -598,17 +598,6 @@ static const struct package *other_owner(const struct owners *o, const char *pat
 	return NULL;
 }
 
-static int make_sha256(struct host_file *file, struct buf *ret_text, void *arg)
-{
-	char text[PARSE_SHA256_TEXT];
-	struct parse_source source = collect_binary_source(file);
-	(void)arg;
-	int rc = parse_sha256(&source, text);
-	if (rc == 0)
-		buf_text(ret_text, text);
-	return rc;
-}
-
 /* What is wrong with a file, NULL when nothing is or it cannot be told; what RECORD says and what is there, as texts. */
 static const char *problem_of(struct scan *s, const char *path, const struct dist_record *r, const char **ret_expected, const char **ret_found)
 {
@@ -622,7 +611,7 @@ static const char *problem_of(struct scan *s, const char *path, const struct dis
 	*ret_found = arena_printf(s->c->arena, "%llu", (unsigned long long)st.size);
 	if (st.kind != HOST_FILE || st.size != r->size)
 		return st.size < r->size ? "truncated" : "size";
-	if (!s->c->deep || !str_is(r->algorithm, "sha256") || host_digest(s->c->host, "sha256", path, make_sha256, NULL, &hash) < 0 || str_eq(hash, r->digest))
+	if (!s->c->deep || !str_is(r->algorithm, "sha256") || collect_hash(s->c->host, path, &hash) < 0 || str_eq(hash, r->digest))
 		return NULL;
 	*ret_expected = str_dup(s->c->arena, r->digest);
 	*ret_found = str_dup(s->c->arena, hash);
@@ -669,6 +658,19 @@ static void read_record(struct scan *s, const struct package *p, struct owners *
 	}
 }
 
+static void hash_ahead(struct scan *s, const struct owners *o)
+{
+	struct hash_job *jobs = arena_array(s->c->arena, o->count + 1, sizeof *jobs);
+	size_t n = 0;
+	for (size_t i = 0; i < o->count; i++) {
+		struct host_stat st;
+		const struct dist_record *r = &o->all[i].record;
+		if (str_is(r->algorithm, "sha256") && host_stat(s->c->host, o->all[i].path, &st) == 0 && st.kind == HOST_FILE && st.size == r->size)
+			jobs[n++] = (struct hash_job){o->all[i].path, st.size};
+	}
+	collect_hash_ahead(s->c, jobs, n);
+}
+
 /* All owners must be known before a file is blamed on one of them. */
 static void check_integrity(struct scan *s)
 {
@@ -679,6 +681,8 @@ static void check_integrity(struct scan *s)
 	for (size_t i = 0; i < s->count; i++)
 		if (is_checked(s, &s->all[i]))
 			read_record(s, &s->all[i], &owners);
+	if (s->c->deep)
+		hash_ahead(s, &owners);
 	for (size_t i = 0; i < owners.count; i++) {
 		const struct owned *o = &owners.all[i];
 		if (o->owner != last) {
