@@ -4,7 +4,7 @@
 
 #include "driver_api.h"
 
-enum { BYTES_MAX = 64 << 20, BYTES_MIN = 1 << 20, ROUNDS = 4, SEED = 0x0da7 };
+enum { BYTES_MAX = 32 << 20, BYTES_MIN = 1 << 20, ROUNDS = 4, SEED = 0x0da7 };
 
 struct test {
 	struct driver_api d;

@@ -140,6 +140,7 @@ static void run_rank(const char *path, int rank, int ranks, int index)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	host = malloc(bytes);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
+	setvbuf(stdout, NULL, _IOLBF, 0); /* NCCL prints through it, and the process may end by force */
 	calling(r, "dlopen");
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library || !nccl_load(&n, library))

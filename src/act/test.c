@@ -132,10 +132,8 @@ static void test_driver(struct test *t)
 	const struct facts_row *driver = facts_find(t->facts, driver__vendor, "nvidia"), *probe = facts_find(t->facts, probe__name, "nvml");
 	const char *status = driver ? facts_get_text(driver, driver__probe) : NULL, *result = "missing";
 	double ms = 0;
-	if (!driver && strcmp(test_backend(t), "nccl") != 0) {
-		facts_text(test_row(t, "driver", "driver", NULL, "skipped"), trial__message, "no NVIDIA GPU", ORIGIN);
+	if (test_not_needed(t, "driver", "driver"))
 		return;
-	}
 	if (status)
 		result = strcmp(status, "timeout") == 0 ? "hang" : status;
 	struct facts_row *row = test_row(t, "driver", "driver", "nvidia", driver ? result : "missing");

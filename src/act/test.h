@@ -46,6 +46,8 @@ struct facts_row *test_not_reached(struct test *t, const char *name, const char 
 struct facts_row *test_find(struct test *t, const char *name);
 bool test_passed(struct test *t, const char *name); /* there is such a row, and its result is ok */
 void test_keep_log(struct test *t, const char *name, struct str text);
+/* This back end, or another vendor's device, asks nothing of NVIDIA's libraries: the row says so. */
+bool test_not_needed(struct test *t, const char *name, const char *stage);
 const char *test_backend(struct test *t);
 int test_devices(struct test *t, int *ret, int max); /* GPUs that passed the stage cuda */
 void test_duration(struct facts_row *row, double ms);

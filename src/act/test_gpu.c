@@ -20,20 +20,15 @@ static const char *number(struct test *t, int64_t n)
 	return arena_printf(t->arena, "%lld", (long long)n);
 }
 
-static bool has_nvidia(struct test *t)
-{
-	return facts_find(t->facts, gpu__vendor, "nvidia") || facts_find(t->facts, driver__vendor, "nvidia");
-}
-
-/* "no NVIDIA GPU here, and none is needed" */
-static bool not_needed(struct test *t, const char *name, const char *stage)
+bool test_not_needed(struct test *t, const char *name, const char *stage)
 {
 	const struct facts_row *purpose = t->facts->first[TABLE_purpose];
 	const char *accelerator = purpose ? facts_get_text(purpose, purpose__accelerator) : NULL;
-	bool needed = has_nvidia(t) || (is(test_backend(t), "nccl") && (!accelerator || is(accelerator, "cpu") || is(accelerator, "nvidia")));
-	if (!needed)
-		facts_text(test_row(t, name, stage, NULL, "skipped"), trial__message, is(accelerator, "cpu") ? "no GPU" : "not an NVIDIA GPU", ORIGIN);
-	return !needed;
+	bool other = accelerator && !is(accelerator, "cpu") && !is(accelerator, "nvidia");
+	if (is(test_backend(t), "nccl") && !other)
+		return false;
+	facts_text(test_row(t, name, stage, NULL, "skipped"), trial__message, other ? "not an NVIDIA GPU" : "not needed", ORIGIN);
+	return true;
 }
 
 /* -- cuda ----------------------------------------------------------------------------------------------------------------------- */
@@ -79,7 +74,7 @@ void test_cuda(struct test *t)
 	struct host_child child;
 	struct test_answer a;
 	int64_t count = 0;
-	if (not_needed(t, "cuda", "cuda"))
+	if (test_not_needed(t, "cuda", "cuda"))
 		return;
 	if (test_find(t, "driver") && !facts_find(t->facts, driver__vendor, "nvidia")) {
 		test_not_reached(t, "cuda", "cuda", "driver");
@@ -182,10 +177,11 @@ static int take_pairs(struct test *t, const struct pairs *p, int from, struct ho
 	int answered = 0;
 	for (struct str rest = out; parse_json_next(t->arena, &rest, &v) == 0;)
 		begun += parse_json_int(parse_json_get(v, "pair"), &pair);
+	double share = child->duration_ms / (double)(child->end == HOST_CHILD_EXIT && begun ? begun : begun + 1);
 	while (parse_json_next(t->arena, &out, &v) == 0) {
 		if (!parse_json_int(parse_json_get(v, "pair"), &pair) || pair != from || pair >= p->total)
 			continue;
-		take_pair(t, p, from++, v, child->duration_ms / (double)(begun ? begun : 1));
+		take_pair(t, p, from++, v, share);
 		answered++;
 	}
 	if (child->end == HOST_CHILD_EXIT && (child->code == 0 || answered))
@@ -204,6 +200,7 @@ static int take_pairs(struct test *t, const struct pairs *p, int from, struct ho
 	a.call = "cuMemcpyPeer";
 	struct facts_row *row = pair_row(t, p, from, a.result, in_direct ? "ok" : a.result);
 	test_fill(row, &a);
+	test_duration(row, share);
 	return from + 1;
 }
 
@@ -229,7 +226,7 @@ static void run_pairs(struct test *t, struct pairs *p)
 void test_p2p(struct test *t)
 {
 	static struct pairs p;
-	if (not_needed(t, "p2p", "p2p"))
+	if (test_not_needed(t, "p2p", "p2p"))
 		return;
 	p.n = test_devices(t, p.device, GPUS_MAX);
 	p.total = 0;
@@ -346,31 +343,69 @@ struct reduced {
 	double duration_ms;
 };
 
-/* Which rank tells what happened: one that crashed, one that gave an error, one that waits. */
+/* How far a rank got, by the call that it is in. */
+static int phase_of(struct str call)
+{
+	static const char *const calls[] = {"dlopen", "cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuMemAlloc", "cuStreamCreate", "cuMemcpyHtoD", "ncclGetVersion", "ncclGetUniqueId", "waiting for rank 0", "ncclCommInitRank", "ncclAllReduce", "cuStreamSynchronize", "cuMemcpyDtoH"};
+	for (int i = 0; i < (int)(sizeof calls / sizeof calls[0]); i++)
+		if (str_is(call, calls[i]))
+			return i;
+	return 0;
+}
+
+/* Of ranks that wait the one that is behind the others; none when all wait in the same call. */
+static const struct json *laggard(const struct json *answer, struct str *ret_call)
+{
+	const struct json *last = NULL;
+	int least = 1000, most = -1;
+	struct str state, call;
+	for (const struct json *r = parse_json_first(parse_json_get(answer, "ranks")); r; r = r->next) {
+		if (!parse_json_text(parse_json_get(r, "state"), &state) || !str_is(state, "waiting") || !parse_json_text(parse_json_get(r, "call"), &call))
+			continue;
+		int phase = phase_of(call);
+		if (phase < least) {
+			least = phase;
+			last = r;
+			*ret_call = call;
+		}
+		most = phase > most ? phase : most;
+	}
+	return least < most ? last : NULL;
+}
+
+static void take_rank(struct test *t, const struct json *r, const char *result, const char *code, struct reduced *ret)
+{
+	struct str text;
+	ret->result = result;
+	parse_json_int(parse_json_get(r, "rank"), &ret->rank);
+	ret->code = -1;
+	parse_json_int(parse_json_get(r, code), &ret->code);
+	ret->call = parse_json_text(parse_json_get(r, "call"), &text) ? str_dup(t->arena, text) : NULL;
+	ret->message = parse_json_text(parse_json_get(r, "text"), &text) ? str_dup(t->arena, text) : NULL;
+}
+
+/* Which rank tells what happened: one that crashed, one that gave an error, one that waits, one whose sum is wrong. */
 static void look_at_ranks(struct test *t, const struct json *answer, struct reduced *ret)
 {
 	static const char *const states[] = {"crash", "error", "waiting"}, *const results[] = {"crash", "error", "hang"};
 	int64_t wrong;
-	struct str state, text;
+	struct str state, call = STR("");
 	for (size_t s = 0; s < 3; s++) {
 		for (const struct json *r = parse_json_first(parse_json_get(answer, "ranks")); r; r = r->next) {
 			if (!parse_json_text(parse_json_get(r, "state"), &state) || !str_is(state, states[s]))
 				continue;
-			ret->result = results[s];
-			parse_json_int(parse_json_get(r, "rank"), &ret->rank);
-			parse_json_int(parse_json_get(r, s ? "code" : "signal"), &ret->code);
-			ret->call = parse_json_text(parse_json_get(r, "call"), &text) ? str_dup(t->arena, text) : NULL;
-			ret->message = parse_json_text(parse_json_get(r, "text"), &text) ? str_dup(t->arena, text) : NULL;
+			const struct json *behind = s == 2 ? laggard(answer, &call) : r;
+			take_rank(t, behind ? behind : r, results[s], s ? "code" : "signal", ret);
+			if (!behind)
+				ret->rank = -1;
 			return;
 		}
 	}
-	for (const struct json *r = parse_json_first(parse_json_get(answer, "ranks")); r; r = r->next) {
-		if (!parse_json_int(parse_json_get(r, "wrong"), &wrong) || !wrong)
-			continue;
-		ret->result = "wrong";
-		parse_json_int(parse_json_get(r, "rank"), &ret->rank);
-		return;
-	}
+	for (const struct json *r = parse_json_first(parse_json_get(answer, "ranks")); r; r = r->next)
+		if (parse_json_int(parse_json_get(r, "wrong"), &wrong) && wrong) {
+			take_rank(t, r, "wrong", "code", ret);
+			return;
+		}
 }
 
 static void reduce(struct test *t, const char *library, const char *devices, int ranks, int64_t bytes, bool without_p2p, struct reduced *ret)
@@ -431,8 +466,8 @@ void test_allreduce(struct test *t)
 	const struct facts_row *backend = test_find(t, "backend");
 	const char *library = backend ? facts_get_text(backend, trial__library) : NULL;
 	struct reduced r, control;
-	if (!is(test_backend(t), "nccl") || (n == 0 && not_needed(t, "allreduce", "allreduce"))) {
-		if (!test_find(t, "allreduce"))
+	if (!is(test_backend(t), "nccl") || (n == 0 && test_not_needed(t, "allreduce", "allreduce"))) {
+		if (!test_find(t, "allreduce") && !t->torch)
 			facts_text(test_row(t, "allreduce", "allreduce", test_backend(t), "skipped"), trial__message, "davy test --torch", ORIGIN);
 		return;
 	}

@@ -35,7 +35,7 @@ static const char script[] =
 	"    y = torch.ones(megabytes * 262144, device=device)\n"
 	"    dist.all_reduce(y)\n"
 	"    wait()\n"
-	"    rounds = 3 if backend == \"gloo\" else 10\n"
+	"    rounds = 10 if backend == \"nccl\" else 3 if megabytes < 100 else 1\n"
 	"    start = time.time()\n"
 	"    for _ in range(rounds):\n"
 	"        dist.all_reduce(y)\n"
@@ -82,24 +82,28 @@ static void launcher(struct test *t, const char *python, struct command *c)
 	bool same = false;
 	if (path && facts_get_bool(torchrun, program__same_environment, &same) && same) {
 		add(c, path);
+		add(c, "--monitor_interval=0.3"); /* five seconds otherwise, until it notices that all ranks have ended */
 		return;
 	}
 	add(c, python);
 	add(c, "-m");
 	if (location && host_exists(t->host, arena_printf(t->arena, "%s/distributed/run.py", location))) {
 		add(c, "torch.distributed.run");
+		add(c, "--monitor_interval=0.3");
 	} else {
 		add(c, "torch.distributed.launch");
 		add(c, "--use_env");
 	}
 }
 
-static const char *const *environment(struct test *t)
+/* What the launcher leaves in its temporary folder goes with ours. */
+static const char *const *environment(struct test *t, const char *folder)
 {
 	static const char *const removed[] = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK", "ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RESTART_COUNT", "NCCL_DEBUG_FILE"};
 	size_t n = sizeof removed / sizeof removed[0];
-	const char **env = arena_array(t->arena, n + 5, sizeof *env), *level = host_env(t->host, "NCCL_DEBUG");
+	const char **env = arena_array(t->arena, n + 6, sizeof *env), *level = host_env(t->host, "NCCL_DEBUG");
 	memcpy(env, removed, sizeof removed);
+	env[n++] = arena_printf(t->arena, "TMPDIR=%s", folder);
 	env[n++] = "PYTHONUNBUFFERED=1";
 	env[n++] = "PYTHONDONTWRITEBYTECODE=1";
 	if (!host_env(t->host, "OMP_NUM_THREADS"))
@@ -200,7 +204,7 @@ static const char *run_directly(struct test *t, const char *python, const char *
 	add(&c, result_file);
 	sizes(t, backend, ranks, &c);
 	for (int i = 0; i < ranks; i++) {
-		const char *const *usual = environment(t), **env;
+		const char *const *usual = environment(t, folder), **env;
 		size_t n = 0, k = 0;
 		while (usual[n])
 			n++;
@@ -217,11 +221,17 @@ static const char *run_directly(struct test *t, const char *python, const char *
 		child[i] = (struct host_child){.argv = c.argv, .env = env, .merged = true, .deadline_ms = t->deadline_ms};
 	}
 	host_children(t->host, child, (size_t)ranks);
-	const char *told = take_result(t, result_file, backend, ranks, &rank);
-	for (int i = 0; i < ranks; i++)
-		if (!is(result_of(&child[i], told), "ok"))
-			return result_of(&child[i], told);
-	return told;
+	const char *told = take_result(t, result_file, backend, ranks, &rank), *result = told;
+	struct buf log = BUF_MAX((size_t)16 << 20);
+	for (int i = ranks - 1; i >= 0; i--) {
+		if (is(result_of(&child[i], told), "ok"))
+			continue;
+		result = result_of(&child[i], told);
+		buf_str(&log, child[i].out);
+	}
+	test_keep_log(t, arena_printf(t->arena, "%s ranks", backend), str_n(arena_strndup(t->arena, buf_view(&log).ptr, log.len), log.len));
+	buf_free(&log);
+	return result;
 }
 
 static void run_script(struct test *t, const char *python, const char *backend, int ranks, const char *folder)
@@ -240,7 +250,7 @@ static void run_script(struct test *t, const char *python, const char *backend, 
 	add(&c, arena_printf(t->arena, "%.1f", t->deadline_ms * 0.6 / 1e3));
 	add(&c, result_file);
 	sizes(t, backend, ranks, &c);
-	struct host_child child = {.argv = c.argv, .env = environment(t), .merged = true, .deadline_ms = t->deadline_ms};
+	struct host_child child = {.argv = c.argv, .env = environment(t, folder), .merged = true, .deadline_ms = t->deadline_ms};
 	host_children(t->host, &child, 1);
 	int64_t rank = -1;
 	const char *told = take_result(t, result_file, backend, ranks, &rank), *result = result_of(&child, told);

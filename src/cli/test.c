@@ -95,6 +95,8 @@ static const char *how_bad(struct cli *c, const struct facts_row *row)
 		buf_fmt(&b, cli_tr(c, "rank %lld: ", "进程 %lld："), (long long)rank);
 	if (is(result, "wrong"))
 		buf_text(&b, is(get(row, trial__stage), "cuda") || is(get(row, trial__stage), "p2p") ? cli_tr(c, "other data came back", "读回的数据不对") : cli_tr(c, "the sum is wrong", "求和结果错误"));
+	else if (is(result, "missing") && is(get(row, trial__stage), "driver"))
+		buf_text(&b, cli_tr(c, "no driver answers", "没有可用的驱动"));
 	else if (is(result, "hang"))
 		buf_fmt(&b, *call ? cli_tr(c, "%s did not return", "%s 没有返回") : cli_tr(c, "no answer within the deadline", "超时无响应"), call);
 	else if (is(result, "crash"))
@@ -174,13 +176,13 @@ static const char *good_text(struct testing *x, const char *stage, const struct 
 static const char *skipped_text(struct cli *c, const struct facts_row *row)
 {
 	static const char *const chinese[][2] = {
-		{"davy test --torch", "未测试：davy test --torch"}, {"no GPU", "没有 GPU，此后端不需要"}, {"not an NVIDIA GPU", "不是 NVIDIA GPU"}, {"no NVIDIA GPU", "没有 NVIDIA GPU，此后端不需要"}, {"one GPU", "只有一块 GPU"},
+		{"davy test --torch", "未测试：davy test --torch"}, {"not an NVIDIA GPU", "不是 NVIDIA GPU"}, {"not needed", "此后端不需要"}, {"one GPU", "只有一块 GPU"},
 		{"too little memory is left to try", "未测试：剩余内存太少"}, {"the probe program is not there", "未测试：缺少 probe 程序"}, {"no time was left", "未测试：时间不够"}, {"only nccl and gloo are tried", "未测试：只支持 nccl 和 gloo"}};
 	const char *message = get(row, trial__message);
 	if (is(message, "davy test --torch"))
 		return cli_tr(c, "not tested: davy test --torch", chinese[0][1]);
 	if (!c->chinese)
-		return strstr(message, "GPU") ? arena_printf(c->arena, "%s%s", message, is(message, "no GPU") || is(message, "no NVIDIA GPU") ? ", and this back end needs none" : ": nothing to test") : arena_printf(c->arena, "not tested%s%s", *message ? ": " : "", message);
+		return is(message, "not needed") ? "not needed for this back end" : strstr(message, "GPU") ? arena_printf(c->arena, "%s: nothing to test", message) : arena_printf(c->arena, "not tested%s%s", *message ? ": " : "", message);
 	for (size_t i = 0; i < sizeof chinese / sizeof chinese[0]; i++)
 		if (is(message, chinese[i][0]))
 			return chinese[i][1];
@@ -380,11 +382,26 @@ static int show_script(void)
 	return rc;
 }
 
+/* A test that failed is never a pass, whatever the rules made of it. */
+static void not_ready_untold(struct testing *x, struct judgement *j)
+{
+	static const char *const ask[] = {"NCCL_DEBUG=INFO davy test --torch --verbose", "nvidia-smi; nvidia-smi topo -m", "sudo dmesg -T | tail -50", "df -h /dev/shm; ip addr", NULL};
+	bool gloo = is(test_backend(&x->test), "gloo");
+	for (const struct facts_row *row = x->facts->first[TABLE_trial]; row && j->verdict == VERDICT_READY; row = row->next) {
+		const char *result = get(row, trial__result);
+		if (is(result, "ok") || is(result, "skipped") || is(result, "not-reached") || strncmp(get(row, trial__trial), "port ", 5) == 0 || (gloo && is(get(row, trial__stage), "shm")))
+			continue;
+		j->verdict = VERDICT_UNKNOWN;
+		j->ask = ask;
+	}
+}
+
 static int show(struct testing *x, struct examination *e)
 {
 	struct cli *c = x->c;
 	struct report r = cli_report(c, &e->judgement, e->facts);
 	struct json_extra extra = {write_checklist, x};
+	not_ready_untold(x, &e->judgement);
 	r.extra = &extra;
 	r.headline = cli_headline(c, e->facts);
 	r.block = checklist(x);

@@ -5,6 +5,7 @@
  *   doubt     one symptom, several causes: when one of them is likely or certain, the merely possible ones go.
  *   ground    on a machine, what stands on a missing ground is not reached: no PyTorch with CUDA, no companions to judge.
  *   fold      a finding that another one explains (declared in the cause) lies folded under it.
+ *   yield     after live tests, "it failed" lies folded under whatever says why.
  *   order     fail before warn before info; certain before likely before possible; what a log shows before what facts alone suggest;
  *             in logs the earliest evidence; among facts the earlier stage of the map, because the later ones stand on it.
  */
@@ -250,7 +251,7 @@ static void apply_grounds(struct judge *j, struct finding **list, struct judgeme
 		ret->stage_stands_on[stage] = ground;
 		for (struct finding *f = *list, *next; f; f = next) {
 			next = f->next;
-			if (f->stage == stage)
+			if (f->stage == stage && strcmp(f->table, "trial") != 0) /* what was tried was reached */
 				remove_finding(list, f);
 		}
 	}
@@ -275,6 +276,38 @@ static void fold(struct judge *j, struct finding **list)
 				tail = &(*tail)->next;
 			*tail = g;
 		}
+	}
+}
+
+/* A cause that yields says only that something failed. Whatever else was found live, in a log or by a test, is why. */
+static bool yields(struct judge *j, const char *cause)
+{
+	struct store_query *q;
+	bool found = false;
+	if (store_prepare(j->store, "SELECT yields FROM cause WHERE id=?", &q, NULL) < 0)
+		return false;
+	store_bind_text(q, 1, cause);
+	if (store_step(q) > 0)
+		found = store_int(q, 0) != 0;
+	store_finish(q);
+	return found;
+}
+
+static void fold_what_yields(struct judge *j, struct finding **list)
+{
+	struct finding *reason = NULL;
+	for (struct finding *f = *list; f && !reason; f = f->next)
+		if (f->status == STATUS_FAIL && f->certainty != POSSIBLE && (f->first_seq >= 0 || strcmp(f->table, "trial") == 0) && !yields(j, f->cause))
+			reason = f;
+	for (struct finding *g = *list, *next; g && reason; g = next) {
+		next = g->next;
+		if (g->status == STATUS_INFO || g->status == STATUS_WARN || !yields(j, g->cause))
+			continue;
+		remove_finding(list, g);
+		struct finding **tail = &reason->folded;
+		while (*tail)
+			tail = &(*tail)->next;
+		*tail = g;
 	}
 }
 
@@ -402,6 +435,8 @@ void causes_order(struct judge *j, struct candidates *c, const struct stage_seen
 	sort(&list);
 	if (j->mode != JUDGE_CLUSTER) /* what one node has is no consequence of what another has */
 		fold(j, &list);
+	if (j->mode == JUDGE_TEST)
+		fold_what_yields(j, &list);
 	ret->findings = list;
 	stages(ret, seen);
 	decide(j, ret, seen);

@@ -36,7 +36,7 @@ int compile_stage_of(const char *id)
 int compile_create_tables(struct store *s)
 {
 	return store_exec(s,
-		"CREATE TABLE cause(id TEXT PRIMARY KEY, stage INTEGER, title TEXT, why TEXT, title_zh TEXT, why_zh TEXT, explains TEXT, verify TEXT, ask TEXT, sources TEXT) WITHOUT ROWID;"
+		"CREATE TABLE cause(id TEXT PRIMARY KEY, stage INTEGER, title TEXT, why TEXT, title_zh TEXT, why_zh TEXT, explains TEXT, verify TEXT, ask TEXT, sources TEXT, yields INTEGER) WITHOUT ROWID;"
 		"CREATE TABLE fix(cause TEXT, ord INTEGER, id TEXT, kind TEXT, cond TEXT, text TEXT, text_zh TEXT, cost TEXT, cost_zh TEXT, commands TEXT, needs TEXT, undo TEXT, PRIMARY KEY(cause, ord)) WITHOUT ROWID;"
 		"CREATE TABLE rule(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, cause TEXT, tbl TEXT, mode TEXT, essential INTEGER, gate TEXT, level TEXT, certainty TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT, reads TEXT, shown TEXT);"
 		"CREATE TABLE pattern(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, alone INTEGER, literals TEXT, says TEXT, says_zh TEXT, hit TEXT, miss TEXT);"
@@ -197,8 +197,9 @@ static void compile_fix(struct compile *c, const char *cause, const struct yaml 
 
 static void compile_cause(struct compile *c, const struct yaml *entry)
 {
-	static const char *const keys[] = {"id", "title", "why", "explains", "fixes", "verify", "ask", "sources", NULL};
+	static const char *const keys[] = {"id", "title", "why", "explains", "fixes", "verify", "ask", "sources", "yields", NULL};
 	check_keys(c, entry, keys);
+	const char *yields = yaml_text(entry, "yields");
 	const char *id = required(c, entry, "id"), *title = required(c, entry, "title"), *why = required(c, entry, "why");
 	int stage = compile_stage_of(id);
 	if (!is_id(id) || stage < 0)
@@ -206,8 +207,8 @@ static void compile_cause(struct compile *c, const struct yaml *entry)
 	const struct yaml *zh = overlay(c, id);
 	const char *verify = yaml_lines(c->arena, entry, "verify");
 	check_command(c, entry->line, verify);
-	const char *values[] = {id, arena_printf(c->arena, "%d", stage), title, why, chinese(c, zh, "title", title), chinese(c, zh, "why", why), yaml_lines(c->arena, entry, "explains"), verify, yaml_lines(c->arena, entry, "ask"), yaml_lines(c->arena, entry, "sources")};
-	insert(c, entry->line, "INSERT OR REPLACE INTO cause VALUES(?,?,?,?,?,?,?,?,?,?)", values, 10);
+	const char *values[] = {id, arena_printf(c->arena, "%d", stage), title, why, chinese(c, zh, "title", title), chinese(c, zh, "why", why), yaml_lines(c->arena, entry, "explains"), verify, yaml_lines(c->arena, entry, "ask"), yaml_lines(c->arena, entry, "sources"), yields && strcmp(yields, "true") == 0 ? "1" : "0"};
+	insert(c, entry->line, "INSERT OR REPLACE INTO cause VALUES(?,?,?,?,?,?,?,?,?,?,?)", values, 11);
 	insert(c, entry->line, "DELETE FROM fix WHERE cause=?", &id, 1);
 	int order = 0;
 	const struct yaml *fixes = yaml_get(entry, "fixes");

@@ -111,7 +111,7 @@ static const char *value_text(const struct report *r, const struct evidence *e)
 /* What says nothing to a person: the name of what the line speaks of, and what only lets a rule apply. */
 static bool is_aside(const struct finding *f, const struct evidence *e)
 {
-	static const char *const asides[] = {"system.platform", "driver.vendor", "driver.loaded", "variable.name", "variable.problem", "variable.detail", "package.canonical", "package.name", "gpu.index", "torch.build", "system.root_kind", "package.location", "torch.nccl_package"};
+	static const char *const asides[] = {"system.platform", "driver.vendor", "driver.loaded", "variable.name", "variable.problem", "variable.detail", "package.canonical", "package.name", "gpu.index", "torch.build", "system.root_kind", "package.location", "torch.nccl_package", "trial.subject", "trial.stage", "trial.trial"};
 	if (e == f->evidence && !e->next)
 		return false;
 	for (size_t i = 0; i < sizeof asides / sizeof asides[0]; i++)
