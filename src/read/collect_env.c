@@ -31,6 +31,11 @@ static void platform_line(struct facts *f, struct str value, const char *origin)
 		read_fill_str(row, system__platform, STR("wsl2"), origin);
 	else if (str_starts(value, "Linux"))
 		read_fill_str(row, system__platform, STR("linux"), origin);
+	struct str release = str_starts(value, "Linux-") ? str_skip(value, 6) : str_n("", 0);
+	size_t machine = str_find(release, "-x86_64", 0), arm = str_find(release, "-aarch64", 0);
+	release = str_slice(release, 0, machine < arm ? machine : arm);
+	if ((machine != SIZE_MAX || arm != SIZE_MAX) && read_is_version(release))
+		read_fill_str(row, system__kernel, release, origin);
 	size_t glibc = str_find(value, "glibc", 0);
 	if (glibc != SIZE_MAX)
 		read_fill_str(row, system__libc_version, str_skip(value, glibc + 5), origin);
@@ -65,6 +70,11 @@ static void cudnn_line(struct facts *f, struct str value, const char *origin)
 static void runtime_line(struct facts *f, struct str value, const char *origin)
 {
 	struct str version = first_word(value);
+	size_t release = str_find(value, "release ", 0); /* mmengine, SGLang: "Cuda compilation tools, release 12.1, V12.1.105" */
+	if (release != SIZE_MAX) {
+		version = str_skip(value, release + 8);
+		version = str_slice(version, 0, str_find_char(version, ',', 0));
+	}
 	if (!read_is_version(version))
 		return;
 	struct facts_row *row = facts_find(f, toolkit__selected_by, "report");
@@ -160,6 +170,92 @@ static void nccl_line(struct facts *f, struct str value, const char *origin)
 		read_fill_str(facts_only(f, TABLE_torch), torch__nccl_version, version, origin);
 }
 
+static void package_key(struct facts *f, const char *name, struct str value, const char *origin)
+{
+	struct str version = first_word(value);
+	while (version.len && version.ptr[version.len - 1] == ',')
+		version.len--;
+	if (read_is_version(version))
+		read_package(f, str_of(name), version, NULL, origin);
+}
+
+#define PACKAGE_KEY(function, name) \
+	static void function(struct facts *f, struct str value, const char *origin) \
+	{ \
+		package_key(f, name, value, origin); \
+	}
+PACKAGE_KEY(torchvision_line, "torchvision")
+PACKAGE_KEY(torchaudio_line, "torchaudio")
+PACKAGE_KEY(accelerate_line, "accelerate")
+PACKAGE_KEY(transformers_line, "transformers")
+PACKAGE_KEY(numpy_line, "numpy")
+PACKAGE_KEY(deepspeed_line, "deepspeed")
+PACKAGE_KEY(vllm_line, "vllm")
+PACKAGE_KEY(sglang_line, "sglang")
+PACKAGE_KEY(flashinfer_line, "flashinfer")
+PACKAGE_KEY(triton_line, "triton")
+PACKAGE_KEY(mmengine_line, "mmengine")
+
+/* ds_report: ['/opt/conda/lib/python3.10/site-packages/torch'] */
+static void install_path(struct facts *f, struct str value, const char *origin)
+{
+	size_t open = str_find(value, "['", 0), close = str_find(value, "']", 0);
+	if (open != SIZE_MAX && close != SIZE_MAX && close > open)
+		read_fill_str(facts_only(f, TABLE_torch), torch__location, str_slice(value, open + 2, close), origin);
+}
+
+/* ds_report: "64.00 MB", "503.76 GB" */
+static void shm_line(struct facts *f, struct str value, const char *origin)
+{
+	int64_t n;
+	if (read_size(value, 1, &n) && n > 0)
+		read_fill_int(read_mount(f, STR("/dev/shm")), mount__size_bytes, n, origin);
+}
+
+/* accelerate names the GPU without a number. */
+static void gpu_type_line(struct facts *f, struct str value, const char *origin)
+{
+	if (value.len && value.len < 80 && !str_is(value, "None") && !f->first[TABLE_gpu])
+		read_fill_str(read_gpu(f, 0, str_has(value, "AMD") ? "amd" : str_starts(value, "Ascend") ? "ascend" : "nvidia"), gpu__name, value, origin);
+}
+
+static void ulimit_soft(struct facts *f, struct str value, const char *origin)
+{
+	int64_t n;
+	if (str_to_int(value, &n) < 0 || n <= 0 || facts_find(f, limit__name, "nofile"))
+		return;
+	struct facts_row *row = facts_add(f, TABLE_limit);
+	facts_text(row, limit__name, "nofile", origin);
+	facts_bool(row, limit__soft_unlimited, false, origin);
+	facts_int(row, limit__soft, n, origin);
+}
+
+/* "GPU 0,1,2,3: NVIDIA GeForce RTX 4090" (mmengine, SGLang), "GPU 0,1 Compute Capability: 8.9" */
+static bool gpu_group_line(struct facts *f, struct str t, const char *origin)
+{
+	size_t colon = str_find_char(t, ':', 0);
+	struct str numbers = str_slice(t, 4, colon), number, value = colon == SIZE_MAX ? str_n("", 0) : str_trim(str_skip(t, colon + 1));
+	int64_t index, major, minor;
+	if (!str_starts(t, "GPU ") || !value.len)
+		return false;
+	bool capability = str_ends(numbers, " Compute Capability");
+	if (capability)
+		numbers = str_slice(numbers, 0, numbers.len - 19);
+	if (!str_has(numbers, ",") && !capability)
+		return false;
+	while (str_next_field(&numbers, ',', &number)) {
+		if (str_to_int(str_trim(number), &index) < 0 || index < 0 || index > 1023)
+			return false;
+		struct facts_row *row = read_gpu(f, index, "nvidia");
+		size_t dot = str_find_char(value, '.', 0);
+		if (!capability)
+			read_fill_str(row, gpu__name, value, origin);
+		else if (dot != SIZE_MAX && str_to_int(str_slice(value, 0, dot), &major) == 0 && str_to_int(str_skip(value, dot + 1), &minor) == 0)
+			read_fill_str(row, gpu__compute_capability, value, origin);
+	}
+	return true;
+}
+
 /* Keys in the order in which reports have them; compared as they stand, without the dashes that lists put in front. */
 static const struct {
 	const char *key;
@@ -171,6 +267,9 @@ static const struct {
 	{"Python version", python_line}, {"Python", python_line}, {"Python platform", platform_line}, {"Platform", platform_line}, {"Is CUDA available", available_line},
 	{"CUDA available", available_line}, {"CUDA runtime version", runtime_line}, {"nvcc version", runtime_line}, {"NVCC", runtime_line}, {"GPU models and configuration", gpus_line}, {"Nvidia driver version", driver_line},
 	{"CUDA Driver Version", driver_line}, {"cuDNN version", cudnn_line}, {"torch.cuda.nccl.version()", nccl_line}, {"NCCL version", nccl_line},
+	{"TorchVision", torchvision_line}, {"Accelerate version", accelerate_line}, {"transformers version", transformers_line}, {"Numpy version", numpy_line}, {"deepspeed info", deepspeed_line}, {"vLLM Version", vllm_line},
+	{"sglang", sglang_line}, {"flashinfer", flashinfer_line}, {"triton", triton_line}, {"transformers", transformers_line}, {"torchaudio", torchaudio_line}, {"torchvision", torchvision_line}, {"vllm", vllm_line}, {"MMEngine", mmengine_line},
+	{"torch install path", install_path}, {"shared memory (/dev/shm) size", shm_line}, {"GPU type", gpu_type_line}, {"nccl version", nccl_line}, {"ulimit soft", ulimit_soft},
 	{"GPU 0", NULL}, {"HIP runtime version", NULL}, {"MIOpen runtime version", NULL}, {"Is XNNPACK available", NULL}, {"Is debug build", NULL}, {"CMake version", NULL}, {"CUDA_MODULE_LOADING set to", NULL}, {"Versions of relevant libraries", NULL}, {"CPU", NULL}, {"Architecture", NULL}, {"Model name", NULL},
 };
 
@@ -190,6 +289,20 @@ static bool key_value(struct str line, struct str *ret_key, struct str *ret_valu
 		return true;
 	}
 	return str_split(t, ':', ret_key, ret_value);
+}
+
+/* "`Accelerate` version" → "Accelerate version" */
+static struct str without_ticks(struct facts *f, struct str key)
+{
+	char *out;
+	size_t n = 0;
+	if (str_find_char(key, '`', 0) == SIZE_MAX || key.len > 80)
+		return key;
+	out = arena_alloc(f->arena, key.len + 1);
+	for (size_t i = 0; i < key.len; i++)
+		if (key.ptr[i] != '`')
+			out[n++] = key.ptr[i];
+	return str_n(out, n);
 }
 
 /* "[pip3] torch==2.4.0", "[conda] pytorch  2.0.1  py3.10_cuda11.8_cudnn8.7.0_0  pytorch" */
@@ -229,13 +342,20 @@ static size_t read_report(const struct read_input *in, struct facts *f)
 			continue;
 		}
 		struct str t = str_trim(line);
+		if (str_starts(t, "GPU0"))
+			break; /* nvidia-smi topo -m, which has its own reader */
 		if (str_starts(t, "GPU ") && i && str_has(in->line[i - 1].text, "GPU")) {
 			gpus_line(f, t, origin);
 			last = i;
 			continue;
 		}
+		if (gpu_group_line(f, t, origin)) {
+			last = i;
+			continue;
+		}
 		if (!key_value(line, &key, &value))
 			continue;
+		key = without_ticks(f, key);
 		for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
 			if (!str_is(key, keys[k].key))
 				continue;
@@ -247,5 +367,5 @@ static size_t read_report(const struct read_input *in, struct facts *f)
 	return last + 1;
 }
 
-static const char *const triggers[] = {"PyTorch version", "CUDA used to build PyTorch", "Nvidia driver version", "CUDA runtime version", "[pip3] ", "[conda] ", "torch version ....", "torch cuda version", "Is CUDA available", "GPU models and configuration", "Python platform:", NULL};
+static const char *const triggers[] = {"PyTorch version", "CUDA used to build PyTorch", "Nvidia driver version", "CUDA runtime version", "[pip3] ", "[conda] ", "torch version ....", "torch cuda version", "Is CUDA available", "GPU models and configuration", "Python platform:", "`Accelerate` version:", "`transformers` version:", "torch install path", "CUDA available: ", "ulimit soft: ", NULL};
 const struct reader read_collect_env = {"collect_env", triggers, read_report};

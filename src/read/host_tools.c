@@ -242,6 +242,35 @@ static size_t read_ldd_version(const struct read_input *in, struct facts *f)
 	return 1;
 }
 
+/* ldd: "libnccl.so.2 => /usr/lib/x86_64-linux-gnu/libnccl.so.2 (0x00007f…)", "libcudart.so.12 => not found" */
+static size_t read_ldd(const struct read_input *in, struct facts *f)
+{
+	size_t i = 0;
+	struct str command;
+	for (; i < in->count && i < 2000; i++) {
+		struct str t = str_trim(in->line[i].text);
+		size_t arrow = str_find(t, " => ", 0), so = str_find(t, ".so", 0);
+		const char *origin = read_origin(f, in, i);
+		if (arrow == SIZE_MAX && i && so != SIZE_MAX && str_has(t, " (0x"))
+			continue; /* linux-vdso, the loader itself */
+		if (arrow == SIZE_MAX || so == SIZE_MAX || so > arrow || read_prompt(t, &command))
+			break;
+		struct str soname = str_slice(t, 0, arrow), path = str_trim(str_skip(t, arrow + 4));
+		struct facts_row *row = facts_find(f, library__soname, str_dup(f->arena, soname));
+		if (!row) {
+			row = facts_add(f, TABLE_library);
+			facts_str(row, library__soname, soname, origin);
+		}
+		if (str_starts(path, "not found")) {
+			facts_gap(row, library__path, GAP_ABSENT, origin, NULL);
+			read_fill_str(row, library__problem, STR("missing"), origin);
+		} else if (path.len && path.ptr[0] == '/') {
+			read_fill_str(row, library__path, str_slice(path, 0, str_find(path, " (0x", 0)), origin);
+		}
+	}
+	return i;
+}
+
 /* Module Size Used by */
 static size_t read_lsmod(const struct read_input *in, struct facts *f)
 {
@@ -315,5 +344,7 @@ const struct reader read_tegra_reader = {"nv_tegra_release", tegra_triggers, rea
 const struct reader read_nvcc_reader = {"nvcc --version", nvcc_triggers, read_nvcc};
 const struct reader read_gcc_reader = {"gcc --version", gcc_triggers, read_gcc};
 const struct reader read_ldd_version_reader = {"ldd --version", ldd_triggers, read_ldd_version};
+static const char *const ldd_line_triggers[] = {" => ", NULL};
+const struct reader read_ldd_reader = {"ldd", ldd_line_triggers, read_ldd};
 const struct reader read_lsmod_reader = {"lsmod", lsmod_triggers, read_lsmod};
 const struct reader read_build_reader = {"torch.__config__", switch_triggers, read_build_switches};

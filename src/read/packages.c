@@ -205,6 +205,39 @@ static size_t read_package_line(const struct read_input *in, struct facts *f)
 	return column_line(f, line, read_origin(f, in, 0)) ? 1 : 0;
 }
 
+/* conda info: the active environment, and its virtual packages: __cuda is what the driver offers, __glibc and __linux are the host's. */
+static size_t read_conda_info(const struct read_input *in, struct facts *f)
+{
+	static const char *const virtual[] = {"__cuda=", "__glibc=", "__linux="};
+	size_t i = 0, last = 0;
+	for (; i < in->count && i < last + 6; i++) {
+		struct str line = str_trim(in->line[i].text), key, value, command;
+		const char *origin = read_origin(f, in, i);
+		if (read_prompt(in->line[i].text, &command))
+			break;
+		for (size_t k = 0; k < 3; k++) {
+			size_t at = str_find(line, virtual[k], 0);
+			struct str v = at == SIZE_MAX ? str_n("", 0) : str_skip(line, at + strlen(virtual[k]));
+			v = str_slice(v, 0, str_find_char(v, '=', 0));
+			if (!read_is_version(v))
+				continue;
+			if (k == 0)
+				read_fill_str(read_driver(f, "nvidia"), driver__cuda_version, v, origin);
+			else if (k == 1)
+				read_fill_str(facts_only(f, TABLE_system), system__libc_version, v, origin);
+			else
+				read_fill_str(facts_only(f, TABLE_system), system__kernel, v, origin);
+		}
+		if (str_split(line, ':', &key, &value) && str_is(key, "active env location") && value.len && value.ptr[0] == '/') {
+			read_fill_str(facts_only(f, TABLE_python), python__prefix, value, origin);
+			read_fill_str(facts_only(f, TABLE_python), python__kind, STR("conda"), origin);
+		}
+		if (line.len)
+			last = i + 1;
+	}
+	return last;
+}
+
 /* "Requirement already satisfied: torch in /path/site-packages (2.2.2)"; "Requirement already satisfied: numpy>=1.17 in … (from x) (1.26.4)" */
 static size_t read_satisfied(const struct read_input *in, struct facts *f)
 {
@@ -310,6 +343,8 @@ const struct reader read_pip_list_reader = {"pip list", list_triggers, read_pip_
 const struct reader read_pip_freeze_reader = {"pip freeze", freeze_triggers, read_pip_freeze};
 const struct reader read_pip_show_reader = {"pip show", show_triggers, read_pip_show};
 const struct reader read_conda_list_reader = {"conda list", conda_triggers, read_conda_list};
+static const char *const conda_info_triggers[] = {"active env location", "virtual packages", NULL};
+const struct reader read_conda_info_reader = {"conda info", conda_info_triggers, read_conda_info};
 const struct reader read_pip_satisfied_reader = {"pip install", satisfied_triggers, read_satisfied};
 const struct reader read_pip_installed_reader = {"pip install", installed_triggers, read_installed};
 const struct reader read_pip_conflict_reader = {"pip check", conflict_triggers, read_conflict};

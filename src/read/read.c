@@ -30,6 +30,7 @@ extern const struct reader read_nvcc_reader;
 extern const struct reader read_gcc_reader;
 extern const struct reader read_ldd_version_reader;
 extern const struct reader read_lsmod_reader;
+extern const struct reader read_build_summary_reader;
 extern const struct reader read_build_reader;
 extern const struct reader read_ip_reader;
 extern const struct reader read_ip_brief_reader;
@@ -50,6 +51,16 @@ extern const struct reader read_lspci_reader;
 extern const struct reader read_rocm_smi_reader;
 extern const struct reader read_package_line_reader;
 extern const struct reader read_rocm_concise_reader;
+extern const struct reader read_ras_json_reader;
+extern const struct reader read_nccl_topology_reader;
+extern const struct reader read_linux_version_reader;
+extern const struct reader read_command_line_reader;
+extern const struct reader read_iommu_reader;
+extern const struct reader read_nvrm_reader;
+extern const struct reader read_meminfo_reader;
+extern const struct reader read_kubernetes_reader;
+extern const struct reader read_conda_info_reader;
+extern const struct reader read_ldd_reader;
 extern const struct reader read_mention_reader;
 
 const struct reader *const readers[] = {
@@ -80,6 +91,7 @@ const struct reader *const readers[] = {
 	&read_gcc_reader,
 	&read_ldd_version_reader,
 	&read_lsmod_reader,
+	&read_build_summary_reader,
 	&read_build_reader,
 	&read_ip_reader,
 	&read_ip_brief_reader,
@@ -100,6 +112,16 @@ const struct reader *const readers[] = {
 	&read_rocm_smi_reader,
 	&read_package_line_reader,
 	&read_rocm_concise_reader,
+	&read_ras_json_reader,
+	&read_nccl_topology_reader,
+	&read_linux_version_reader,
+	&read_command_line_reader,
+	&read_iommu_reader,
+	&read_nvrm_reader,
+	&read_meminfo_reader,
+	&read_kubernetes_reader,
+	&read_conda_info_reader,
+	&read_ldd_reader,
 	&read_mention_reader,
 	NULL,
 };
