@@ -11,8 +11,8 @@
 enum exit_status { EXIT_FINE = 0, EXIT_FAULT = 1, EXIT_UNKNOWN = 2, EXIT_USAGE = 64, EXIT_NO_INPUT = 66, EXIT_DEFECT = 70 };
 
 struct options {
-	bool json, quiet, verbose, brief, header, strict, deep, no_redact, show, here, follow, timeline, all, schema, help, version, markdown, offline, docker, from_source, script, live_torch;
-	const char *html, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock, *rank, *size, *master, *deadline, *out, *ranks, *by, *golden, *ignore, *nodes, *stale;
+	bool json, quiet, verbose, brief, header, strict, deep, no_redact, show, here, follow, timeline, all, schema, help, version, markdown, offline, docker, from_source, script, live_torch, no_check, force;
+	const char *html, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock, *rank, *size, *master, *deadline, *out, *ranks, *by, *golden, *ignore, *nodes, *stale, *note;
 };
 
 struct cli {
@@ -23,6 +23,7 @@ struct cli {
 	struct options options;
 	const char **args; /* what is not an option */
 	size_t arg_count;
+	bool files_only; /* no probe is started: facts come from files alone */
 	bool chinese, unicode, color, tty;
 	int columns;
 	double started_ms;
@@ -48,6 +49,8 @@ int cli_compare(struct cli *c);
 int cli_plan_lock(struct cli *c);
 int cli_cluster(struct cli *c);
 int cli_test(struct cli *c);
+int cli_run(struct cli *c);
+int cli_history(struct cli *c);
 
 /* The language and colours that the options settled. */
 void cli_say_in(const struct cli *c);

@@ -109,7 +109,7 @@ int cli_examine_live(struct cli *c, struct host *door, const struct live *live, 
 	ret->part_names[n - 3] = "knowledge";
 	ret->part_ms[n - 3] = host_clock_ms() - start;
 
-	struct collect collect = {.host = door, .facts = ret->facts, .arena = c->arena, .python = c->options.python, .backend = c->options.backend, .deep = c->options.deep, .for_lock = ret->for_lock || ret->lock,
+	struct collect collect = {.host = door, .facts = ret->facts, .arena = c->arena, .python = c->options.python, .backend = c->options.backend, .deep = c->options.deep, .files_only = c->files_only, .for_lock = ret->for_lock || ret->lock,
 		.lock = ret->lock, .lock_path = c->options.lock};
 	if (c->options.deep && !c->options.quiet && isatty(STDERR_FILENO)) {
 		collect.progress = show_progress;

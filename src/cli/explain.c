@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/explain.h"
 #include "cli/follow.h"
 #include "cli/sources.h"
 #include "cli/timeline.h"
@@ -466,6 +466,40 @@ static int read_again(struct explaining *x, enum unwrap_way way)
 	x->store = store;
 	x->facts = facts;
 	x->judgement = judgement;
+	return rc;
+}
+
+static void take_texts(struct explaining *x, const struct explain_text *text, size_t n)
+{
+	struct cli *c = x->c;
+	x->sources = (struct sources){.host = c->host, .flight = flight_new(c->arena), .arena = c->arena, .count = n};
+	pthread_mutex_init(&x->sources.door, NULL);
+	x->sources.source = arena_array(c->arena, n, sizeof *x->sources.source);
+	for (size_t i = 0; i < n; i++)
+		x->sources.source[i] = (struct source_file){.name = text[i].name, .fd = -1, .text = text[i].text};
+}
+
+int explain_texts(struct cli *c, const struct explain_text *text, size_t n, struct buf *out, struct judgement *ret)
+{
+	struct explaining x = {.c = c};
+	*ret = (struct judgement){.verdict = VERDICT_UNKNOWN};
+	x.store = cli_knowledge(c);
+	if (!x.store)
+		return EXIT_DEFECT;
+	take_texts(&x, text, n);
+	x.pattern_count = read_patterns(c, x.store, &x.patterns);
+	read_triggers(&x);
+	int rc = read_all(&x);
+	if (!rc)
+		rc = judge_all(&x);
+	if (!rc && x.judgement.verdict != VERDICT_CLEAN) {
+		struct report r = cli_report(c, &x.judgement, x.facts);
+		r.command = "explain";
+		c->options.quiet ? report_quiet(&r, out) : report_terminal(&r, out);
+	}
+	if (!rc)
+		*ret = x.judgement;
+	forget(&x);
 	return rc;
 }
 

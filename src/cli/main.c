@@ -13,6 +13,8 @@ const struct cli_command cli_commands[] = {
 	{"cluster", "davy cluster [OPTIONS]   (one process on each node: srun, mpirun, torchrun --no-python, Kubernetes)", "tests the network between the nodes of a job, and compares them", "测试任务各节点之间的网络，并比较各节点", cli_cluster},
 	{"test", "davy test [OPTIONS]", "live tests: GPUs, pairs, shared memory, network, an all_reduce, with a deadline each", "实测：GPU、GPU 对、共享内存、网络和一次 all_reduce，每项都有时限", cli_test},
 	{"compare", "davy compare A B... [OPTIONS]   (snapshots, folders, archives, check --json outputs, -)", "what differs between two snapshots, or which of many nodes are odd", "两份快照有何差异，或众多节点中哪些与众不同", cli_compare},
+	{"run", "davy run [OPTIONS] -- COMMAND...", "checks, starts the command, keeps its log, explains it if it fails", "检查后启动命令，保存日志，失败时说明原因", cli_run},
+	{"history", "davy history [show [N]|diff [A B]|log N|note N TEXT] [OPTIONS]", "the attempts of run, and what changed between good and bad", "run 记录的历次尝试，以及成败之间的变化", cli_history},
 	{"snapshot", "davy snapshot [OUT.tar.zst|DIR] [OPTIONS]", "saves what check reads, private data replaced", "保存 check 所读取的内容，隐私数据已替换", cli_snapshot},
 	{"inspect", "davy inspect FILE|PID... [OPTIONS]", "everything Davy can read from a library, a wheel, a snapshot or a process", "查看动态库、wheel、快照或进程的全部信息", cli_inspect},
 	{"cause", "davy cause [ID] [OPTIONS]", "everything about one cause; without ID, the list", "某个原因的全部说明；不带 ID 时列出全部原因", cli_cause},

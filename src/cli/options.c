@@ -25,10 +25,10 @@ static const struct option table[] = {
 	{"lang", "LANG", AT(lang), NULL, "en or zh_CN (default: LANG)", "en 或 zh_CN（默认取自 LANG）"},
 	{"no-redact", NULL, AT(no_redact), NULL, "keep host names, user names and addresses in what is made for sharing", "分享用的输出中保留主机名、用户名和地址"},
 	{"knowledge", "DIR", AT(knowledge), NULL, "more knowledge, read last", "额外的知识目录，最后读取"},
-	{"python", "PATH", AT(python), "check snapshot plan query explain inspect cluster test", "interpreter, venv or conda prefix to examine", "要检查的解释器、venv 或 conda 环境"},
+	{"python", "PATH", AT(python), "check snapshot plan query explain inspect cluster test run", "interpreter, venv or conda prefix to examine", "要检查的解释器、venv 或 conda 环境"},
 	{"root", "DIR", AT(root), "check snapshot inspect query plan", "examine the file system below DIR", "检查 DIR 下的文件系统"},
 	{"from", "SNAPSHOT", AT(from), "check query plan snapshot cluster", "examine a snapshot instead of this machine", "检查快照而不是本机"},
-	{"for", "BACKEND", AT(backend), "check snapshot query plan cluster test", "what the machine shall be ready for: nccl, gloo, hccl, ...", "希望就绪的后端：nccl、gloo、hccl 等"},
+	{"for", "BACKEND", AT(backend), "check snapshot query plan cluster test run", "what the machine shall be ready for: nccl, gloo, hccl, ...", "希望就绪的后端：nccl、gloo、hccl 等"},
 	{"brief", NULL, AT(brief), "check", "one screen to paste into a bug report", "一屏摘要，可贴进问题报告"},
 	{"header", NULL, AT(header), "check", "a few lines for the top of a training log", "几行信息，写在训练日志开头"},
 	{"strict", NULL, AT(strict), "check cluster compare", "warnings count as faults in the exit status", "警告也按故障计入退出码"},
@@ -50,7 +50,10 @@ static const struct option table[] = {
 	{"here", NULL, AT(here), "explain", "add this machine's facts to the evidence", "把本机的事实也作为依据"},
 	{"follow", NULL, AT(follow), "explain", "watch a growing log, speak once when the cause is clear", "跟踪增长中的日志，原因明确时报告一次"},
 	{"timeline", NULL, AT(timeline), "explain", "the ranks' events in order", "按顺序列出各进程的事件"},
-	{"all", NULL, AT(all), "explain", "everything that was recognised", "列出识别出的全部内容"},
+	{"no-check", NULL, AT(no_check), "run", "start at once, without a check", "不检查，立即启动"},
+	{"force", NULL, AT(force), "run", "start even though the check found a fault that stops it", "即使检查发现会导致失败的故障也启动"},
+	{"note", "TEXT", AT(note), "run", "a note for the history", "写入历史记录的备注"},
+	{"all", NULL, AT(all), "explain history", "everything that was recognised", "列出识别出的全部内容"},
 	{"schema", NULL, AT(schema), "query", "list the tables and columns", "列出全部表和列"},
 	{"by", "WHAT", AT(by), "compare", "group nodes by gpu, partition, none or a fact (default: by GPU when models differ)", "按 gpu、partition、none 或某一事实分组（默认：GPU 型号不同时按 GPU）"},
 	{"golden", "FILE", AT(golden), "compare", "a snapshot that is right: all others are compared with it", "参照快照：其余节点都与它比较"},
@@ -104,6 +107,7 @@ int options_parse(struct cli *c, int argc, char **argv, int from, const char **r
 		struct str a = str_of(argv[i]), name, value = {0};
 		if (ended || a.len < 2 || a.ptr[0] != '-') {
 			add_argument(c, argv[i]);
+			ended |= c->command && strcmp(c->command->name, "run") == 0; /* what follows is another program's */
 			continue;
 		}
 		if (str_is(a, "--")) {

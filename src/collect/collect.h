@@ -16,6 +16,7 @@ struct collect {
 	const char *python;  /* --python: interpreter, venv or conda prefix; NULL: find it */
 	const char *backend; /* --for; NULL: by the devices found */
 	bool deep;           /* hash files too */
+	bool files_only;     /* start no probe: its facts are gaps */
 	bool for_lock;       /* read what only a lock needs: digests of RECORD files, conda's packages */
 	const struct lock *lock; /* a lock that the environment is compared with; NULL */
 	const char *lock_path;

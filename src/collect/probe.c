@@ -20,6 +20,8 @@
 
 static bool is_wanted(struct collect *c, const char *name)
 {
+	if (c->files_only)
+		return false;
 	struct host_list list;
 
 	if (str_is(str_of(name), "nvml") || str_is(str_of(name), "cuda"))

@@ -568,6 +568,84 @@ static size_t take(struct redactor *r, struct str s, size_t i, unsigned where, c
 	return n;
 }
 
+/* A secret that begins at or behind i: gives where it stands. */
+static const char *secret_at(struct redactor *r, struct str text, size_t i, size_t *ret_from, size_t *ret_to)
+{
+	const char *with = NULL;
+	char c = text.ptr[i];
+	size_t n = 0;
+	*ret_from = i;
+	if ((c == '=' || c == ':') && find_secret(text, i, ret_from, ret_to))
+		return redact_stand_in(r, REDACT_TOKEN, str_slice(text, *ret_from, *ret_to))->made;
+	if (c == '/' && i > 1 && text.ptr[i - 1] == '/' && text.ptr[i - 2] == ':' && (n = credentials(text, i + 1)) > 0)
+		*ret_from = i + 1;
+	else if (c == '/' && (n = channel_token(text, i)) > 0)
+		*ret_from = i + 3;
+	*ret_to = *ret_from + n;
+	if (n)
+		return redact_stand_in(r, REDACT_TOKEN, str_slice(text, *ret_from, *ret_to))->made;
+	if (is_letter(c) && (i == 0 || !redact_is_name_char(text.ptr[i - 1])))
+		*ret_to = i + take_token(r, text, i, &with);
+	return with;
+}
+
+struct str redact_secrets(struct redactor *r, struct str text)
+{
+	struct buf out = BUF_MAX(TEXT_MAX);
+	size_t copied = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		size_t from, to;
+		const char *with = secret_at(r, text, i, &from, &to);
+		if (!with || from < copied)
+			continue;
+		buf_str(&out, str_slice(text, copied, from));
+		buf_text(&out, with);
+		copied = to;
+		i = copied - 1;
+	}
+	if (copied) {
+		buf_str(&out, str_skip(text, copied));
+		text = str_n(arena_strndup(r->arena, buf_view(&out).ptr, out.len), out.len);
+	}
+	buf_free(&out);
+	return text;
+}
+
+static void add_quoted(struct buf *out, struct str word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@%+";
+	bool quote = !word.len;
+	for (size_t i = 0; i < word.len; i++)
+		quote |= !word.ptr[i] || !strchr(plain, word.ptr[i]);
+	if (!quote) {
+		buf_str(out, word);
+		return;
+	}
+	buf_char(out, '\'');
+	for (size_t i = 0; i < word.len; i++)
+		word.ptr[i] == '\'' ? buf_text(out, "'\\''") : buf_char(out, word.ptr[i]);
+	buf_char(out, '\'');
+}
+
+const char *redact_command(struct redactor *r, const char *const *argv, size_t n)
+{
+	struct buf out = BUF_MAX((size_t)64 << 10);
+	bool is_secret = false;
+	for (size_t i = 0; i < n; i++) {
+		struct str word = str_of(argv[i]);
+		if (i)
+			buf_char(&out, ' ');
+		if (is_secret && word.len && word.ptr[0] != '-')
+			buf_text(&out, redact_stand_in(r, REDACT_TOKEN, word)->made);
+		else
+			add_quoted(&out, redact_secrets(r, word));
+		is_secret = word.len > 1 && word.ptr[0] == '-' && str_find_char(word, '=', 0) == SIZE_MAX && names_secret(word);
+	}
+	const char *text = arena_strndup(r->arena, buf_view(&out).ptr, out.len);
+	buf_free(&out);
+	return text;
+}
+
 struct str redact_text_where(struct redactor *r, struct str text, unsigned where)
 {
 	struct buf out = BUF_MAX(TEXT_MAX);

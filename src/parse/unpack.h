@@ -24,6 +24,13 @@ struct unpacker {
 /* The other way, for snapshots: one Zstandard frame, malloced. 0 or -ENOMEM. */
 int unpack_zstd_compress(const void *p, size_t n, void **ret, size_t *ret_n);
 
+/* And for text that comes bit by bit (the log of a run): one frame, which can be read up to the last flush even when its writer was killed. */
+enum pack_how { PACK_MORE, PACK_FLUSH, PACK_END };
+void *pack_zstd_open(void); /* NULL: no memory */
+/* Takes all of p; what is ready goes to the end of out. 0, -ENOMEM, or -EFBIG when out is full. After PACK_END the next text begins a new frame. */
+int pack_zstd(void *state, const void *p, size_t n, enum pack_how how, struct buf *out);
+void pack_zstd_close(void *state);
+
 extern const struct unpacker unpack_gzip, unpack_zstd, unpack_xz;
 
 #endif

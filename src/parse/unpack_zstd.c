@@ -4,6 +4,7 @@
 #include "parse/unpack.h"
 
 #define WINDOW_LOG_MAX 25 /* 32 MB */
+#define PACK_WINDOW_LOG 18
 
 static bool is_mine(const unsigned char *head, size_t n)
 {
@@ -53,6 +54,39 @@ int unpack_zstd_compress(const void *p, size_t n, void **ret, size_t *ret_n)
 	*ret = out;
 	*ret_n = made;
 	return 0;
+}
+
+void *pack_zstd_open(void)
+{
+	ZSTD_CCtx *z = ZSTD_createCCtx();
+	if (z) {
+		ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, 1);
+		ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, PACK_WINDOW_LOG);
+	}
+	return z;
+}
+
+int pack_zstd(void *state, const void *p, size_t n, enum pack_how how, struct buf *out)
+{
+	char chunk[16384];
+	ZSTD_inBuffer in = {p, n, 0};
+	ZSTD_EndDirective directive = how == PACK_END ? ZSTD_e_end : how == PACK_FLUSH ? ZSTD_e_flush : ZSTD_e_continue;
+	for (;;) {
+		ZSTD_outBuffer made = {chunk, sizeof chunk, 0};
+		size_t left = ZSTD_compressStream2(state, &made, &in, directive);
+		if (ZSTD_isError(left))
+			return -ENOMEM;
+		buf_add(out, chunk, made.pos);
+		if (out->truncated)
+			return -EFBIG;
+		if (how == PACK_MORE ? in.pos == in.size && made.pos < made.size : left == 0)
+			return 0;
+	}
+}
+
+void pack_zstd_close(void *state)
+{
+	ZSTD_freeCCtx(state);
 }
 
 const struct unpacker unpack_zstd = {"zstd", is_mine, open_zstd, step, close_zstd};

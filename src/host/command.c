@@ -1,0 +1,276 @@
+#include "host/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host/door.h"
+#include "host/relay.h"
+
+#define WITNESS_MS 30 /* how long a signal to the whole group may take to reach the witness */
+
+extern char **environ;
+
+struct command {
+	struct relay relays[2];
+	int relay_count;
+	pid_t pid, witness;
+	int witness_fd;
+	sigset_t before, all; /* the mask of before; all that we take */
+	struct sigaction pipe_before;
+	bool ended;
+	int wait_status;
+	struct host_command_result *result;
+};
+
+static int64_t wall_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* -- the witness --------------------------------------------------------------------------------------------------------
+ * A signal that somebody sends to the process group (a shell's kill %1, a scheduler's to a whole step) reaches the command too; one that is sent to us alone must be
+ * passed on. The kernel does not say which it was. So a small process of ours stands in the group, and tells what it gets. */
+
+static void bear_witness(int to, pid_t parent, const sigset_t *all)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int fd = 0; fd < 1024; fd++)
+		if (fd != to)
+			close(fd);
+	while (getppid() == parent) {
+		int sig = sigwaitinfo(all, NULL);
+		unsigned char byte = (unsigned char)sig;
+		if (sig > 0 && sig != SIGCHLD && write(to, &byte, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static void start_witness(struct command *c)
+{
+	int ends[2];
+	c->witness = c->witness_fd = -1;
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return;
+	pid_t parent = getpid();
+	c->witness = fork();
+	if (c->witness == 0)
+		bear_witness(ends[1], parent, &c->all);
+	close(ends[1]);
+	c->witness_fd = ends[0];
+}
+
+static bool group_had_it(struct command *c, int sig)
+{
+	double until = host_clock_ms() + WITNESS_MS;
+	unsigned char seen;
+	while (c->witness > 0) {
+		ssize_t n = read(c->witness_fd, &seen, 1);
+		if (n == 1 && seen == sig)
+			return true;
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) || host_clock_ms() > until)
+			return false;
+		if (n < 0)
+			usleep(1000);
+	}
+	return false;
+}
+
+static void end_witness(struct command *c)
+{
+	if (c->witness > 0) {
+		kill(c->witness, SIGKILL);
+		waitpid(c->witness, NULL, 0);
+	}
+	if (c->witness_fd >= 0)
+		close(c->witness_fd);
+}
+
+/* -- starting ----------------------------------------------------------------------------------------------------------- */
+
+static void take_signals(struct command *c)
+{
+	static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	sigfillset(&c->all);
+	for (size_t i = 0; i < sizeof synchronous / sizeof synchronous[0]; i++)
+		sigdelset(&c->all, synchronous[i]);
+	sigdelset(&c->all, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &c->all, &c->before);
+	sigaction(SIGPIPE, &ignore, &c->pipe_before);
+}
+
+static void give_signals_back(struct command *c)
+{
+	sigaction(SIGPIPE, &c->pipe_before, NULL);
+	pthread_sigmask(SIG_SETMASK, &c->before, NULL);
+}
+
+static char **environment(const char *const *add)
+{
+	size_t n = 0, more = 0, k = 0;
+	while (environ && environ[n])
+		n++;
+	while (add && add[more])
+		more++;
+	char **all = calloc(n + more + 1, sizeof *all);
+	for (size_t i = 0; all && i < n; i++)
+		all[k++] = environ[i];
+	for (size_t i = 0; all && i < more; i++)
+		all[k++] = (char *)(uintptr_t)add[i];
+	return all;
+}
+
+static void become(struct command *c, char *const argv[], char **env, int report, pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(127);
+	relay_child(c->relays, c->relay_count);
+	give_signals_back(c);
+	execvpe(argv[0], argv, env);
+	int error = errno;
+	if (write(report, &error, sizeof error) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+/* 0, or the errno of a start that failed. */
+static int start(struct command *c, char *const argv[], const char *const *add)
+{
+	int report[2], error = 0;
+	char **env = environment(add);
+	if (!env || pipe2(report, O_CLOEXEC) < 0) {
+		free(env);
+		return errno ? errno : ENOMEM;
+	}
+	pid_t parent = getpid();
+	c->pid = fork();
+	if (c->pid == 0)
+		become(c, argv, env, report[1], parent);
+	int failed = c->pid < 0 ? errno : 0;
+	close(report[1]);
+	while (!failed && read(report[0], &error, sizeof error) < 0 && errno == EINTR)
+		;
+	close(report[0]);
+	free(env);
+	return failed ? failed : error;
+}
+
+/* -- standing beside ----------------------------------------------------------------------------------------------------- */
+
+/* A stop of job control: ours follows, so that the shell sees it. A SIGSTOP meant for the command alone does not stop us, for nobody would continue us. */
+static void stop_too(int sig)
+{
+	sigset_t one;
+	if (sig != SIGTSTP && sig != SIGTTIN && sig != SIGTTOU)
+		return;
+	sigemptyset(&one);
+	sigaddset(&one, sig);
+	kill(getpid(), sig);
+	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+	pthread_sigmask(SIG_BLOCK, &one, NULL);
+}
+
+static void reap(struct command *c)
+{
+	int status;
+	for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
+		if (pid == c->witness && !WIFSTOPPED(status) && !WIFCONTINUED(status))
+			c->witness = -1;
+		if (pid != c->pid)
+			continue;
+		if (WIFSTOPPED(status)) {
+			stop_too(WSTOPSIG(status));
+		} else if (!WIFCONTINUED(status)) {
+			c->ended = true;
+			c->wait_status = status;
+		}
+	}
+}
+
+static void on_signal(struct command *c, const siginfo_t *info)
+{
+	int sig = info->si_signo;
+	bool from_kernel = info->si_code > 0;
+	if (sig == SIGCHLD) {
+		reap(c);
+		return;
+	}
+	if (sig == SIGWINCH && c->relay_count) {
+		relay_resize(c->relays, c->relay_count);
+		kill(c->pid, SIGWINCH); /* the kernel told it before its terminal had the new size */
+		return;
+	}
+	if (sig == SIGHUP || sig == SIGINT || sig == SIGQUIT || sig == SIGTERM)
+		c->result->asked = sig;
+	if (from_kernel || info->si_pid == c->pid || group_had_it(c, sig))
+		return;
+	kill(c->pid, sig);
+}
+
+static void stand_by(struct command *c)
+{
+	while (!c->ended) {
+		siginfo_t info;
+		if (sigwaitinfo(&c->all, &info) > 0)
+			on_signal(c, &info);
+		else if (errno != EINTR)
+			reap(c);
+	}
+}
+
+void host_command_run(char *const argv[], const char *const *add, host_listen_fn *listen, void *arg, struct host_command_result *ret)
+{
+	struct command c = {.result = ret};
+	*ret = (struct host_command_result){.started_ms = wall_ms()};
+	take_signals(&c);
+	start_witness(&c);
+	c.relay_count = relay_open(c.relays, listen, arg);
+	ret->error = start(&c, argv, add);
+	ret->pid = c.pid;
+	relay_start(c.relays, c.relay_count);
+	if (ret->error && c.pid > 0)
+		waitpid(c.pid, NULL, 0);
+	else if (!ret->error)
+		stand_by(&c);
+	ret->ended_ms = wall_ms();
+	end_witness(&c);
+	relay_finish(c.relays, c.relay_count);
+	for (int i = 0; i < c.relay_count; i++) {
+		ret->left_open |= c.relays[i].left_open;
+		ret->lost_bytes += c.relays[i].lost_bytes;
+		ret->lost_error = c.relays[i].lost_error ? c.relays[i].lost_error : ret->lost_error;
+	}
+	if (ret->error) {
+		ret->status = ret->error == ENOENT ? 127 : 126;
+	} else if (WIFSIGNALED(c.wait_status)) {
+		ret->signal = WTERMSIG(c.wait_status);
+		ret->status = 128 + ret->signal;
+	} else {
+		ret->status = WEXITSTATUS(c.wait_status);
+	}
+}
+
+void host_command_end_as(const struct host_command_result *r)
+{
+	if (r->signal) {
+		struct rlimit none = {0, 0};
+		sigset_t one;
+		setrlimit(RLIMIT_CORE, &none); /* the command has left its core already */
+		signal(r->signal, SIG_DFL);
+		sigemptyset(&one);
+		sigaddset(&one, r->signal);
+		sigprocmask(SIG_UNBLOCK, &one, NULL);
+		kill(getpid(), r->signal);
+	}
+	_exit(r->status); /* also where the signal does nothing to us: as the first process of a container */
+}
