@@ -111,6 +111,7 @@ static bool pair_test(struct test *t, struct end *a, struct end *b, int pair)
 	}
 	good = arm(t, a, b, "direct", pair);
 	/* A GPU maps eight peers: what was tested is given back. */
+	t->d.set_current(b->context);
 	t->d.disable_peer(a->context);
 	t->d.set_current(a->context);
 	t->d.disable_peer(b->context);

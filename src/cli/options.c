@@ -44,7 +44,7 @@ static const struct option table[] = {
 	{"script", NULL, AT(script), "plan", "print a shell script only", "只输出 shell 脚本"},
 	{"torch", NULL, AT(live_torch), "test", "run a minimal all_reduce under this environment's torchrun, and measure it", "用本环境的 torchrun 运行最小 all_reduce 并测速"},
 	{"ranks", "N", AT(ranks), "test", "so many ranks (default: one for each GPU, else 2)", "进程数（默认每块 GPU 一个，否则 2 个）"},
-	{"deadline", "SECONDS", AT(deadline), "test", "for each stage (default 60)", "每个阶段的时限（默认 60 秒）"},
+	{"deadline", "SECONDS", AT(deadline), "test", "for each test (default 60)", "每项测试的时限（默认 60 秒）"},
 	{"show", NULL, AT(show), "test", "print the script that --torch runs, test nothing", "只打印 --torch 所运行的脚本，不做测试"},
 	{"show", NULL, AT(show), "snapshot", "list what would be saved, save nothing", "只列出将保存的内容"},
 	{"here", NULL, AT(here), "explain", "add this machine's facts to the evidence", "把本机的事实也作为依据"},

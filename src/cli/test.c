@@ -382,14 +382,24 @@ static int show_script(void)
 	return rc;
 }
 
-/* A test that failed is never a pass, whatever the rules made of it. */
+/* A test that there was no reason to make. */
+static bool is_idle(const struct facts_row *row)
+{
+	static const char *const reasons[] = {"davy test --torch", "not needed", "not an NVIDIA GPU", "one GPU", "only nccl and gloo are tried"};
+	for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+		if (is(get(row, trial__message), reasons[i]))
+			return true;
+	return false;
+}
+
+/* A test that failed or could not be made is never a pass, whatever the rules made of it. */
 static void not_ready_untold(struct testing *x, struct judgement *j)
 {
 	static const char *const ask[] = {"NCCL_DEBUG=INFO davy test --torch --verbose", "nvidia-smi; nvidia-smi topo -m", "sudo dmesg -T | tail -50", "df -h /dev/shm; ip addr", NULL};
 	bool gloo = is(test_backend(&x->test), "gloo");
 	for (const struct facts_row *row = x->facts->first[TABLE_trial]; row && j->verdict == VERDICT_READY; row = row->next) {
 		const char *result = get(row, trial__result);
-		if (is(result, "ok") || is(result, "skipped") || is(result, "not-reached") || strncmp(get(row, trial__trial), "port ", 5) == 0 || (gloo && is(get(row, trial__stage), "shm")))
+		if (is(result, "ok") || (is(result, "skipped") && is_idle(row)) || strncmp(get(row, trial__trial), "port ", 5) == 0 || (gloo && is(get(row, trial__stage), "shm") && is(result, "error")))
 			continue;
 		j->verdict = VERDICT_UNKNOWN;
 		j->ask = ask;

@@ -18,6 +18,7 @@
 
 #define OUT_MAX ((size_t)4 << 20)
 #define LOG_MAX ((size_t)16 << 20)
+#define LINGER_MS 1000 /* for what it left running and still writes */
 #define TERM_MS 1500 /* from SIGTERM to SIGKILL */
 #define DEATH_MS 500 /* from SIGKILL until it is left behind */
 
@@ -51,7 +52,7 @@ struct running {
 	pid_t pid;
 	int fd[2]; /* its standard output and error; -1: ended */
 	struct buf text[2];
-	double started_ms, heard_ms, term_ms, kill_ms;
+	double started_ms, heard_ms, reaped_ms, term_ms, kill_ms;
 	int status;
 	bool reaped;
 	enum host_child_end why; /* LATE or STOPPED once it was told to end */
@@ -156,7 +157,7 @@ static bool is_over(const struct running *r, double now)
 static void press(struct running *r, double now)
 {
 	const struct host_child *c = r->child;
-	bool late = now > r->started_ms + c->deadline_ms || (c->silence_ms && !r->reaped && now > r->heard_ms + c->silence_ms);
+	bool late = now > r->started_ms + c->deadline_ms || (r->reaped && now > r->reaped_ms + LINGER_MS) || (c->silence_ms && !r->reaped && now > r->heard_ms + c->silence_ms);
 	if (r->term_ms > 0) {
 		if (r->kill_ms <= 0 && now > r->term_ms + TERM_MS) {
 			r->kill_ms = now;
@@ -237,7 +238,7 @@ static bool watch(struct running *r, size_t n)
 			if (p[i * 2 + (size_t)k].revents)
 				hear(&r[i], k);
 		if (!r[i].reaped && waitpid(r[i].pid, &r[i].status, WNOHANG) == r[i].pid)
-			r[i].reaped = true;
+			r[i].reaped = (r[i].reaped_ms = now) > 0;
 		if (is_over(&r[i], now))
 			continue;
 		press(&r[i], now);

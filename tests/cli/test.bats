@@ -8,6 +8,9 @@ setup_file() {
 	# One environment with a made PyTorch whose libnccl.so.2 is the fake.
 	"$BATS_TEST_DIRNAME/../fake/wheel/make" "$ENVS/gpu" nccl=2.28.9 >/dev/null 2>&1 &&
 		cp "$BUILD/tests/fake/libnccl.so.2" "$(echo "$ENVS"/gpu/lib/python3.*/site-packages/nvidia/nccl/lib/libnccl.so.2)" || :
+	for record in "$ENVS"/gpu/lib/python3.*/site-packages/nvidia_nccl_*/RECORD; do
+		sed -i 's|^\(nvidia/nccl/lib/libnccl.so.2\),.*|\1,,|' "$record"
+	done
 	# And one with the distribution's PyTorch. Its torchrun (1.13) does not know how Python 3.11 treats an empty flag; here it is told.
 	if /usr/bin/python3 -c 'import torch' 2>/dev/null && /usr/bin/python3 -m venv --without-pip --system-site-packages "$ENVS/torch" 2>/dev/null; then
 		cat > "$ENVS/torch/bin/torchrun" <<-PY
@@ -165,6 +168,25 @@ PY
 	[ "$status" -eq 1 ]
 	holds 'first == "host.shm-too-small" and any(e.get("cause") == "launch.all-reduce-failed" for e in cause(first)["explains"])'
 	holds 'any(e["pattern"].startswith("nccl.shm") for e in d["events"])'
+}
+
+@test "two ranks on one GPU: NCCL's refusal is explained" {
+	fake --only allreduce --ranks 2 -- "gpus 1" "ncclinit 5" "ncclwarn Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 19000"
+	[ "$status" -eq 1 ]
+	holds 'first == "launch.duplicate-gpu" and trial("allreduce")["ranks"] == 2'
+}
+
+@test "a GPU that fails with every other: named as what they have in common" {
+	fake --only p2p -- "gpus 4" "peerbad 0 2" "peerbad 1 2" "peerbad 2 3"
+	[ "$status" -eq 1 ]
+	holds 'first == "p2p.path-broken" and "3 of 6, all with GPU 2" in cause(first)["says"]'
+}
+
+@test "without the probe nothing is known, and that is no pass" {
+	DAVY_PROBE=/nonexistent/probe run "$DAVY" test --only shm --json
+	echo "$output" > out.json
+	[ "$status" -eq 2 ]
+	holds 'd["verdict"] == "unknown" and stage("shm") == "skipped"'
 }
 
 @test "a rank that crashes in NCCL" {
