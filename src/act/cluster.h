@@ -25,7 +25,7 @@
 #define CLUSTER_NODES_MAX 100000
 
 /* How an attempt to reach a port ended. */
-enum cluster_way { WAY_UNTRIED, WAY_OPEN, WAY_REFUSED, WAY_DROPPED, WAY_REJECTED, WAY_NO_ROUTE, WAY_SELF, WAY_OTHER, WAY_SILENT, WAY_UNRESOLVED, WAY_LOST, WAY_FAILED, WAY_IN_USE, WAY_COUNT };
+enum cluster_way { WAY_UNTRIED, WAY_OPEN, WAY_REFUSED, WAY_DROPPED, WAY_REJECTED, WAY_NO_ROUTE, WAY_SELF, WAY_OTHER, WAY_SILENT, WAY_UNRESOLVED, WAY_LOST, WAY_FAILED, WAY_IN_USE, WAY_LATE, WAY_CONTRADICTS, WAY_COUNT };
 extern const char *const cluster_way_names[WAY_COUNT];
 /* A negative errno of connect, and the ICMP message that came with it (or -ENODATA). */
 enum cluster_way cluster_way_of(int error, int icmp);

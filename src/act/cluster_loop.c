@@ -3,7 +3,7 @@
 
 #include "act/cluster.h"
 
-const char *const cluster_way_names[WAY_COUNT] = {"untried", "open", "refused", "dropped", "rejected", "no-route", "self", "other", "silent", "unresolved", "lost", "failed", "in-use"};
+const char *const cluster_way_names[WAY_COUNT] = {"untried", "open", "refused", "dropped", "rejected", "no-route", "self", "other", "silent", "unresolved", "lost", "failed", "in-use", "late", "contradicts"};
 
 enum cluster_way cluster_way_of(int error, int icmp)
 {

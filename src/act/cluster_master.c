@@ -158,18 +158,31 @@ static void answer(struct cluster_link *l, uint8_t type, uint64_t token, const c
 	frame_end(&l->out, start);
 }
 
+/* Who was not taken in is remembered with the reason. */
+static void refuse(struct cluster_master *m, struct guest *g, const struct frame_fields *f, enum cluster_way way)
+{
+	int64_t rank = parse_frame_int(f, T_RANK, -1);
+	answer(&g->link, F_REJECT, m->job->token, way == WAY_LATE ? "late" : "rank or size");
+	m->late += way == WAY_LATE;
+	m->strangers += way != WAY_LATE;
+	if (m->cry_count == sizeof m->cries / sizeof *m->cries || rank < 0 || rank > INT32_MAX)
+		return;
+	struct cluster_reach *r = &m->cries[m->cry_count++];
+	*r = (struct cluster_reach){.rank = (int)rank, .way = way, .icmp = -ENODATA, .alike = 1, .target = m->job->master, .source = m->job->master_from, .at.port = (uint16_t)m->job->port};
+	r->node = cluster_get_text(m->arena, f, T_NAME, 255);
+	r->why = arena_printf(m->arena, "%lld/%lld", (long long)rank, (long long)parse_frame_int(f, T_SIZE, -1));
+}
+
 /* True: the guest became a node. */
 static bool take_in(struct cluster_master *m, struct guest *g, const struct frame_fields *f, double now)
 {
 	int64_t rank = parse_frame_int(f, T_RANK, -1), size = parse_frame_int(f, T_SIZE, -1);
 	if (rank < 0 || rank > INT32_MAX || size != m->job->size || node_of_rank(m, (int)rank) || m->count >= CLUSTER_NODES_MAX) {
-		answer(&g->link, F_REJECT, m->job->token, "rank or size");
-		m->strangers++;
+		refuse(m, g, f, WAY_CONTRADICTS);
 		return false;
 	}
 	if (m->phase != PHASE_JOIN) {
-		m->late++;
-		answer(&g->link, F_REJECT, m->job->token, "late");
+		refuse(m, g, f, WAY_LATE);
 		return false;
 	}
 	struct cluster_node *n = new_node(m);

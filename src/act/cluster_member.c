@@ -317,7 +317,9 @@ static void dial_answer(struct cluster_member *m, struct dial *d, const struct c
 			take(m, d);
 			return;
 		}
-		note(d, WAY_OTHER, 0, -ENODATA, now);
+		struct str reason = frame.type == F_REJECT ? parse_frame_text(&f, T_REASON) : str_n("", 0);
+		note(d, str_is(reason, "late") ? WAY_LATE : str_is(reason, "rank or size") ? WAY_CONTRADICTS : WAY_OTHER, 0, -ENODATA, now);
+		m->over = d->way != WAY_OTHER; /* another try would end in the same way */
 		redial(d);
 	} else if (d->link.ended) {
 		note(d, WAY_OTHER, 0, -ENODATA, now);

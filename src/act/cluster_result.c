@@ -306,41 +306,42 @@ static void culprit_row(struct result *r, const char *name, const char *kind, co
 	const int64_t *v = d->value;
 	struct facts_row *row = facts_add(r->facts, TABLE_culprit);
 	char text[HOST_ADDRESS_TEXT];
-	facts_text(row, culprit__name, name, ORIGIN);
+	const char *origin = arena_printf(r->arena, "test %s -> %s", from->name, to->name);
+	facts_text(row, culprit__name, name, origin);
 	if (strcmp(kind, "all") != 0)
-		facts_int(row, culprit__rank, strcmp(kind, "node") == 0 && strcmp(from->name, name) == 0 ? from->rank : to->rank, ORIGIN);
-	facts_text(row, culprit__kind, kind, ORIGIN);
-	facts_text(row, culprit__direction, way, ORIGIN);
-	facts_text(row, culprit__problem, d->problem, ORIGIN);
-	facts_int(row, culprit__pairs, pairs, ORIGIN);
-	facts_int(row, culprit__of_pairs, of, ORIGIN);
-	facts_text(row, culprit__source, from->name, ORIGIN);
-	facts_text(row, culprit__target, to->name, ORIGIN);
+		facts_int(row, culprit__rank, strcmp(kind, "node") == 0 && strcmp(from->name, name) == 0 ? from->rank : to->rank, origin);
+	facts_text(row, culprit__kind, kind, origin);
+	facts_text(row, culprit__direction, way, origin);
+	facts_text(row, culprit__problem, d->problem, origin);
+	facts_int(row, culprit__pairs, pairs, origin);
+	facts_int(row, culprit__of_pairs, of, origin);
+	facts_text(row, culprit__source, from->name, origin);
+	facts_text(row, culprit__target, to->name, origin);
 	if (to->at[0].at.family)
-		facts_text(row, culprit__address, host_address_text(&to->at[0].at, text), ORIGIN);
+		facts_text(row, culprit__address, host_address_text(&to->at[0].at, text), origin);
 	if (to->at[0].interface[0])
-		facts_text(row, culprit__interface, to->at[0].interface, ORIGIN);
+		facts_text(row, culprit__interface, to->at[0].interface, origin);
 	text_or_absent(row, culprit__ifname_rule, to->rule);
 	if (v[V_ERRNO] > 0)
-		facts_text(row, culprit__error, strerror((int)v[V_ERRNO]), ORIGIN);
-	facts_bool(row, culprit__control_open, v[V_TCP2] == WAY_OPEN, ORIGIN);
-	facts_int(row, culprit__shared_address, to->shared, ORIGIN);
+		facts_text(row, culprit__error, strerror((int)v[V_ERRNO]), origin);
+	facts_bool(row, culprit__control_open, v[V_TCP2] == WAY_OPEN, origin);
+	facts_int(row, culprit__shared_address, to->shared, origin);
 	if (v[V_UDP] >= 0)
-		facts_bool(row, culprit__udp, v[V_UDP] == 1, ORIGIN);
+		facts_bool(row, culprit__udp, v[V_UDP] == 1, origin);
 	if (v[V_MTU_PATH] > 0)
-		facts_int(row, culprit__mtu_path, v[V_MTU_PATH], ORIGIN);
+		facts_int(row, culprit__mtu_path, v[V_MTU_PATH], origin);
 	if (from->at[0].mtu > 0)
-		facts_int(row, culprit__mtu_source, from->at[0].mtu, ORIGIN);
+		facts_int(row, culprit__mtu_source, from->at[0].mtu, origin);
 	if (to->at[0].mtu > 0)
-		facts_int(row, culprit__mtu_target, to->at[0].mtu, ORIGIN);
+		facts_int(row, culprit__mtu_target, to->at[0].mtu, origin);
 	if (v[V_SENT] > 0)
-		facts_real(row, culprit__lost_percent, (double)(v[V_LOST] * 1000 / v[V_SENT]) / 10, ORIGIN);
+		facts_real(row, culprit__lost_percent, (double)(v[V_LOST] * 1000 / v[V_SENT]) / 10, origin);
 	if (v[V_KBPS] >= 0)
-		facts_real(row, culprit__mbps, (double)(v[V_KBPS] / 100) / 10, ORIGIN);
+		facts_real(row, culprit__mbps, (double)(v[V_KBPS] / 100) / 10, origin);
 	if (r->o->count > 2 && r->usual_kbps > 0)
-		facts_real(row, culprit__usual_mbps, (double)(r->usual_kbps / 100) / 10, ORIGIN);
+		facts_real(row, culprit__usual_mbps, (double)(r->usual_kbps / 100) / 10, origin);
 	else if (from->speed_mbps > 0)
-		facts_real(row, culprit__usual_mbps, (double)from->speed_mbps, ORIGIN);
+		facts_real(row, culprit__usual_mbps, (double)from->speed_mbps, origin);
 }
 
 static bool has_problem(const struct result *r, size_t i, const char *problem)

@@ -176,7 +176,11 @@ static void prepare_out(struct cli *c, struct cluster_run *run)
 		return;
 	if (dir[0] != '/' && cwd)
 		dir = arena_printf(c->arena, "%s/%s", cwd, dir);
-	int rc = host_prepare_dir(dir);
+	/* Asked with a deadline first: a file server that hangs is no reason to hang. */
+	struct host_stat st;
+	int rc = host_stat(c->host, dir, &st);
+	if (rc == 0 || rc == -ENOENT)
+		rc = host_prepare_dir(dir);
 	if (rc < 0)
 		run->status = cli_fail(c, EXIT_DEFECT, cli_tr(c, "--out %s cannot be written: %s", "--out %s 无法写入：%s"), dir, strerror(-rc));
 	else

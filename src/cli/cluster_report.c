@@ -114,9 +114,15 @@ static void add_reaches(struct cli *c, struct cluster_run *run, struct facts *f,
 			char text[HOST_ADDRESS_TEXT];
 			struct cluster_reach r = o->cries[i];
 			r.best = true;
-			if (r.rank == rank)
+			if (r.rank == rank && r.way != WAY_CONTRADICTS)
 				cluster_reach_fact(f, &r, rank0_owns(host_address_text(&r.at, text)));
 		}
+	}
+	for (size_t i = 0; i < o->cry_count; i++) {
+		struct cluster_reach r = o->cries[i];
+		r.best = true;
+		if (r.way == WAY_CONTRADICTS)
+			cluster_reach_fact(f, &r, -1);
 	}
 	if (run->in_use && !run->job.port_is_taken) {
 		struct cluster_reach r = {.node = run->self.name, .target = run->job.master ? run->job.master : run->self.name, .source = run->job.master_from, .rank = 0, .at.port = (uint16_t)run->job.port, .way = WAY_IN_USE, .error = -EADDRINUSE, .best = true};
@@ -194,18 +200,32 @@ static const char *list_names(struct cli *c, const char **names, size_t n)
 	return text;
 }
 
-static bool is_found(const struct judgement *j, const char *cause)
+static void count(struct judgement *j, const struct finding *f, int by)
 {
-	for (const struct finding *f = j->findings; f; f = f->next)
-		if (strcmp(f->cause, cause) == 0)
-			return true;
-	return false;
+	j->fails += f->status == STATUS_FAIL ? by : 0;
+	j->warns += f->status == STATUS_WARN ? by : 0;
+}
+
+/* Comparing may have found the same already: a fault of a node by itself says more than that it differs. False: what was found stays. */
+static bool make_room(struct judgement *j, const struct group *g)
+{
+	for (struct finding **p = &j->findings; *p; p = &(*p)->next) {
+		struct finding *f = *p;
+		if (strcmp(f->cause, g->cause) != 0)
+			continue;
+		if ((int)f->status <= g->status)
+			return false;
+		count(j, f, -1);
+		*p = f->next;
+		return true;
+	}
+	return true;
 }
 
 static void append_group(struct cli *c, struct judge *judge, struct judgement *j, const struct group *g, int nodes)
 {
 	struct cause_text text;
-	if (is_found(j, g->cause) || judge_cause(judge, g->cause, false, &text) < 0)
+	if (judge_cause(judge, g->cause, false, &text) < 0 || !make_room(j, g))
 		return;
 	struct finding *f = arena_alloc(c->arena, sizeof *f), **tail = &j->findings;
 	const char **ask = arena_array(c->arena, 2, sizeof *ask);
@@ -218,8 +238,7 @@ static void append_group(struct cli *c, struct judge *judge, struct judgement *j
 		tail = &(*tail)->next;
 	f->next = *tail;
 	*tail = f;
-	j->fails += f->status == STATUS_FAIL;
-	j->warns += f->status == STATUS_WARN;
+	count(j, f, 1);
 	if (f->status == STATUS_FAIL)
 		j->verdict = VERDICT_NOT_READY;
 }
@@ -464,15 +483,16 @@ int cluster_report_master(struct cli *c, struct cluster_run *run)
 	buf_text(&before, "\n\n");
 	figures(c, &outcome, &before);
 	matrix(c, &outcome, &before);
-	if (run->out) {
-		write_report(c, run, "report", &r, buf_view(&before));
-		write_list(c, run, "good.txt", told.good);
-		write_list(c, run, "bad.txt", told.bad);
-	}
+	struct str top = str_of(arena_strndup(c->arena, buf_view(&before).ptr, before.len));
 	if (!c->options.json && !c->options.quiet)
 		cli_print(&before, 0);
 	buf_free(&before);
 	rc = cli_render(c, &r);
+	if (run->out) { /* a folder on a file server that hangs takes nothing from those who read the screen */
+		write_report(c, run, "report", &r, top);
+		write_list(c, run, "good.txt", told.good);
+		write_list(c, run, "bad.txt", told.bad);
+	}
 	store_close(judge.store);
 	return rc;
 }
@@ -489,7 +509,7 @@ int cluster_report_member(struct cli *c, struct cluster_run *run, bool early)
 		return EXIT_FINE;
 	size_t n = cluster_member_reaches(run->member, &reach);
 	/* One that was refused came further than one that was not heard of. */
-	static const int order[WAY_COUNT] = {[WAY_LOST] = 9, [WAY_OTHER] = 8, [WAY_SILENT] = 7, [WAY_REJECTED] = 6, [WAY_REFUSED] = 5, [WAY_DROPPED] = 4, [WAY_NO_ROUTE] = 3, [WAY_FAILED] = 2, [WAY_UNRESOLVED] = 1};
+	static const int order[WAY_COUNT] = {[WAY_LATE] = 11, [WAY_CONTRADICTS] = 10, [WAY_LOST] = 9, [WAY_OTHER] = 8, [WAY_SILENT] = 7, [WAY_REJECTED] = 6, [WAY_REFUSED] = 5, [WAY_DROPPED] = 4, [WAY_NO_ROUTE] = 3, [WAY_FAILED] = 2, [WAY_UNRESOLVED] = 1};
 	for (size_t i = 0; i < n; i++)
 		if (best < 0 || order[reach[i].way] > order[reach[best].way])
 			best = (int)i;
@@ -507,9 +527,9 @@ int cluster_report_member(struct cli *c, struct cluster_run *run, bool early)
 	struct report r = cli_report(c, &judgement, f);
 	r.extra = &extra;
 	r.headline = member_headline(c, run);
+	rc = early ? 0 : cli_render(c, &r);
 	if (run->out)
 		write_report(c, run, arena_printf(c->arena, "node-%d", run->job.rank), &r, str_n("", 0));
-	rc = early ? 0 : cli_render(c, &r);
 	store_close(judge.store);
 	return rc;
 }

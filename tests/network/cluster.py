@@ -2,19 +2,33 @@
 """davy cluster on real networks of namespaces: healthy ones give no finding, and each fault gives its cause, its node or link and its direction, within 15 s. TAP.
 
 Arguments: parts of names; only those scenarios are run."""
-import concurrent.futures, os, signal, sys, time, traceback
+import concurrent.futures, os, re, signal, sys, time, traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 import nets
 
 LIMIT_S = 15
+SOON = ("--deadline", "40") # nodes wait for one another a fifth of it
 scenarios = []
 
 
 def scenario(f):
     scenarios.append(f)
     return f
+
+
+HOLE = re.compile(r"\{[a-z_.]+\}|\(null\)| \? |\?[,.;:)，。；）]|\bNone\b|\bNULL\b|\(\?\)")
+ENGLISH = re.compile(r"(?:\b[A-Za-z][a-z']+[ ,]+){5}[A-Za-z][a-z']+\b")
+
+
+def sentences(report):
+    """What is said is whole, and in one language."""
+    chinese = re.search("[\u4e00-\u9fff]", report["findings"][0]["title"]) if report["findings"] else None
+    for f in report["findings"]:
+        for text in (f["title"], f["says"]):
+            check(not HOLE.search(text), "a hole:", text)
+            check(not chinese or not ENGLISH.search(text), "English:", text)
 
 
 class Wrong(Exception):
@@ -34,6 +48,7 @@ def expect(net, result, causes, culprits=None, status=None, silent=True):
     check(found == sorted(causes), "found", nets.findings(report), "expected", causes, [f["says"] for f in report["findings"]], nets.culprits(report))
     if culprits is not None:
         check(nets.culprits(report) == sorted(culprits), "culprits", nets.culprits(report), "expected", sorted(culprits))
+    sentences(report)
     check(rc[0] == (status if status is not None else 1 if causes else 0), "exit status", rc)
     check(took < LIMIT_S, "took %.1f s" % took)
     for n in net.nodes[1:]:
@@ -159,7 +174,7 @@ def everything_dropped_at_rank_0():
 def everything_dropped_and_no_shared_folder():
     net = nets.Net(2)
     net.nodes[0].nft("ip saddr 10.77.0.2 drop")
-    expect(net, net.run(out=False), ["launch.ranks-missing"], [], silent=False)
+    expect(net, net.run(out=False, args=SOON), ["launch.ranks-missing"], [], silent=False)
     other_nodes_say(net, 1, "network.firewall")
     net.close()
 
@@ -168,7 +183,7 @@ def everything_dropped_and_no_shared_folder():
 def rendezvous_port_refused_by_a_firewall():
     net = nets.Net(3)
     net.nodes[0].nft("ip saddr 10.77.0.3 tcp dport 29500-29503 reject with tcp reset")
-    expect(net, net.run(), ["network.firewall"], [], silent=False)
+    expect(net, net.run(args=SOON), ["network.firewall"], [], silent=False)
     net.close()
 
 
@@ -252,7 +267,7 @@ def slow_link_two_nodes():
 def no_route_to_rank_0():
     net = nets.Net(3)
     net.nodes[2].ip("addr flush dev eth0", "addr add 10.78.0.3/24 dev eth0")
-    expect(net, net.run(), ["network.peer-unreachable"], [], silent=False)
+    expect(net, net.run(args=SOON), ["network.peer-unreachable"], [], silent=False)
     other_nodes_say(net, 2, "network.peer-unreachable")
     net.close()
 
@@ -282,7 +297,7 @@ def name_is_loopback():
 def name_unknown():
     net = nets.Net(3)
     net.nodes[1].hosts = "127.0.0.1 localhost\n"
-    expect(net, net.run(), ["network.name-unresolved"], [], silent=False)
+    expect(net, net.run(args=SOON), ["network.name-unresolved"], [], silent=False)
     other_nodes_say(net, 1, "network.name-unresolved")
     net.close()
 
@@ -293,14 +308,14 @@ def name_server_gone():
     net = nets.Net(2)
     net.nodes[1].hosts = "127.0.0.1 localhost\n"
     net.nodes[1].resolv = "nameserver 10.77.0.250\n"
-    expect(net, net.run(), ["network.name-unresolved"], [], silent=False)
+    expect(net, net.run(args=SOON), ["network.name-unresolved"], [], silent=False)
     net.close()
 
 
 @scenario
 def loopback_as_address():
     net = nets.Net(2)
-    expect(net, net.run(master="127.0.0.1"), ["launch.address-wrong"], [], silent=False)
+    expect(net, net.run(master="127.0.0.1", args=SOON), ["launch.address-wrong"], [], silent=False)
     other_nodes_say(net, 1, "launch.address-wrong")
     net.close()
 
@@ -351,7 +366,7 @@ def ipv6_name_and_ipv4_node():
     net.nodes[2].ip("addr del fd77::3/64 dev eth0")
     for n in net.nodes:
         n.hosts = "127.0.0.1 localhost\nfd77::1 n1\n"
-    expect(net, net.run(), ["network.ipv6-trouble"], [], silent=False)
+    expect(net, net.run(args=SOON), ["network.ipv6-trouble"], [], silent=False)
     other_nodes_say(net, 2, "network.ipv6-trouble")
     net.close()
 
@@ -362,7 +377,7 @@ def ipv6_name_and_ipv4_node():
 @scenario
 def node_never_starts():
     net = nets.Net(4)
-    report = expect(net, net.run(skip=[2]), ["launch.ranks-missing"], [])
+    report = expect(net, net.run(skip=[2], args=SOON), ["launch.ranks-missing"], [])
     check(report["findings"][0]["rank"] == 2 and report["cluster"]["answered"] == 3 and report["cluster"]["pairs_tested"] == 3, report["cluster"])
     net.close()
 
@@ -428,6 +443,69 @@ for data in (b"GET / HTTP/1.1\\r\\n\\r\\n", b"DAVY\\x01\\x01\\0\\0" + struct.pac
         nets.sh(["ip", "netns", "exec", net.nodes[1].ns, sys.executable, "-c", code])
     net.nodes[0].nft("ip saddr 10.77.0.9 drop")
     report = expect(net, net.run(during=knock), [], [])
+    net.close()
+
+
+@scenario
+def rank_twice():
+    """Two nodes say that they are rank 1; one is taken in."""
+    net = nets.Net(3)
+    net.nodes[2].rank = 1
+    report = expect(net, net.run(size=2), ["launch.variables-missing"], [], silent=False)
+    check(report["cluster"]["answered"] == 2, report["cluster"])
+    check(sorted(n.process.returncode for n in net.nodes[1:]) == [0, 1], [n.process.returncode for n in net.nodes])
+    net.close()
+
+
+@scenario
+def node_comes_late():
+    """A blocked link makes the tests last; n4 comes while they run."""
+    net = nets.Net(4)
+    net.nodes[1].nft(STATEFUL, "ip saddr 10.77.0.3 drop")
+
+    def latecomer(net):
+        time.sleep(8.5)
+        n = net.nodes[3]
+        n.start([nets.davy, "cluster", "--rank", "3", "--size", "4", "--master", "n1:29500", "--json", "--from", nets.good], net.dir + "/stdout.3")
+    report = expect(net, net.run(skip=[3], args=("--deadline", "40"), during=latecomer), ["launch.ranks-missing", "network.firewall"], [("n3 -> n2", "link", "forth", "dropped")], silent=False)
+    check([f["rank"] for f in report["findings"] if f["cause"] == "launch.ranks-missing"] == [3], report["findings"])
+    other_nodes_say(net, 3, "launch.ranks-missing")
+    net.close()
+
+
+@scenario
+def rank_0_is_told_to_end():
+    """A launcher ends the job by SIGTERM: what is known is told at once."""
+    net = nets.Net(3)
+    rc, report, took = net.run(skip=[2], during=later(2, signal.SIGTERM, 0), limit=LIMIT_S)
+    check(took < 4 and report and report["cluster"]["answered"] == 2, took, report and report["cluster"])
+    net.close()
+
+
+@scenario
+def fault_of_one_node_itself():
+    net = nets.Net(3)
+    net.nodes[1].args = ["--from", os.path.join(nets.top, "tests/hosts/host-shm-full")]
+    for i in (0, 2):
+        net.nodes[i].args = ["--from", os.path.join(nets.top, "tests/hosts/good-h100x8")]
+    rc, report, took = net.run(davy_args=())
+    sentences(report)
+    faults = [f for f in report["findings"] if f["status"] == "fail" and f["cause"] == "host.shm-too-small"]
+    check(rc[0] == 1 and len(faults) == 1 and faults[0]["node"] == "n2" and "n2" in faults[0]["says"], [(f["cause"], f["says"]) for f in report["findings"]])
+    check(open(net.dir + "/out/bad.txt").read().split() == ["n2"], "bad.txt")
+    net.close()
+
+
+@scenario
+def another_driver_and_nccl():
+    net = nets.Net(4)
+    for n in net.nodes:
+        n.args = ["--from", os.path.join(nets.top, "tests/hosts", "driver-minor-compatible" if n.i == 2 else "good-h100x8")]
+    rc, report, took = net.run(davy_args=())
+    sentences(report)
+    odd = [s for s in report["facts"]["spread"] if s["role"] == "break"]
+    check({"driver.version", "nccl.version"} <= {s["fact"] for s in odd} and all(s["nodes"] == "n3" for s in odd), odd)
+    check(any("n3" in f["says"] for f in report["findings"] if f["cause"].split(".")[0] in ("launch", "library", "driver")), [(f["cause"], f["says"]) for f in report["findings"]])
     net.close()
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """davy cluster under the real launchers: Slurm (slurmctld, four slurmd, munge), Open MPI over namespaces, torchrun of python3-torch; Kubernetes by its variables; 64 processes
 by hand on the loopback. Everything is started by this test and ended by it. TAP; what is not installed is a visible skip."""
-import json, os, shutil, signal, socket, subprocess, sys, tempfile, time
+import concurrent.futures, json, os, shutil, signal, socket, subprocess, sys, tempfile, threading, time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 import nets
 
+lock = threading.Lock()
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 env0 = {"PATH": PATH, "LC_ALL": "C.UTF-8", "HOME": "/tmp"}
 count = bad = 0
@@ -21,9 +22,14 @@ def has(*tools):
 
 def say(good, name, why="", skip=None):
     global count, bad
-    count += 1
-    bad += not good and not skip
-    print("%s %d - %s%s" % ("ok" if good or skip else "not ok", count, name, " # skip " + skip if skip else ""), flush=True)
+    with lock:
+        count += 1
+        bad += not good and not skip
+        show(count, good, name, why, skip)
+
+
+def show(number, good, name, why, skip):
+    print("%s %d - %s%s" % ("ok" if good or skip else "not ok", number, name, " # skip " + skip if skip else ""), flush=True)
     for line in str(why).split("\n")[:12] if not good and not skip else []:
         print("#   " + line)
 
@@ -304,8 +310,17 @@ def many():
     say(r and not nets.findings(r) and c["answered"] == 64 and c["pairs_tested"] == 2016 and c["rounds"] == 63 and all(p.returncode == 0 for p in processes), "64 processes on the loopback (%.0f s)" % took, r and (c, nets.findings(r), [f["says"] for f in r["findings"]], nets.culprits(r)[:10]))
 
 
-for part in (usage, kubernetes, torchrun, openmpi, slurm, many):
-    if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
+def wanted(*parts):
+    return [p for p in parts if not sys.argv[1:] or p.__name__ in sys.argv[1:]]
+
+
+def in_turn(parts):
+    for part in parts:
         part()
+
+
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    list(pool.map(in_turn, [wanted(usage, kubernetes, openmpi), wanted(slurm), wanted(torchrun)]))
+in_turn(wanted(many))
 print("1..%d" % count)
 sys.exit(bad > 0)

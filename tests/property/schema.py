@@ -40,6 +40,8 @@ def errors(value, s, where="$"):
 runs = [["check"], ["check", "--for", "nccl"], ["check", "--lang", "zh_CN"]]
 hosts = sorted(glob.glob(os.path.join(top, "tests/hosts/*/expect.txt")))
 reports = sorted(glob.glob(os.path.join(top, "tests/reports/*/input.txt")))
+alone = ["cluster", "--from", os.path.join(top, "tests/hosts/good-cpu"), "--master", "127.0.0.1:29597", "--deadline", "10"]
+runs += [alone + ["--rank", "0", "--size", "1"], alone + ["--rank", "1", "--size", "2"]]
 runs += [["check", "--from", os.path.dirname(h)] for h in hosts[::6]] + [["explain", r] for r in reports[::5]]
 bad = 0
 for i, args in enumerate(runs, 1):
