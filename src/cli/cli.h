@@ -12,7 +12,7 @@ enum exit_status { EXIT_FINE = 0, EXIT_FAULT = 1, EXIT_UNKNOWN = 2, EXIT_USAGE =
 
 struct options {
 	bool json, quiet, verbose, brief, header, strict, deep, no_redact, show, here, follow, timeline, all, schema, help, version, markdown, offline, docker, from_source, script, live_torch, no_check, force;
-	const char *html, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock, *rank, *size, *master, *deadline, *out, *ranks, *by, *golden, *ignore, *nodes, *stale, *note;
+	const char *html, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock, *arch, *libc, *rank, *size, *master, *deadline, *out, *ranks, *by, *golden, *ignore, *nodes, *stale, *note;
 };
 
 struct cli {

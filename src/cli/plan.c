@@ -11,6 +11,11 @@ static bool is_version_number(const char *s)
 	return s && s[0] >= '2' && s[0] <= '9' && s[1] == '.' && s[strspn(s, "0123456789.")] == '\0';
 }
 
+static bool is_word(const char *s)
+{
+	return s[0] && s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+}
+
 /* A machine that is described on the command line: nothing is known of it but what was said. */
 static void describe(struct cli *c, struct facts *f)
 {
@@ -30,6 +35,14 @@ static void describe(struct cli *c, struct facts *f)
 	}
 	if (is_version_number(c->options.python))
 		facts_text(facts_only(f, TABLE_python), python__version, c->options.python, "--python");
+	if (c->options.arch)
+		facts_text(facts_only(f, TABLE_system), system__arch, c->options.arch, "--arch");
+	if (c->options.libc) {
+		bool musl = strcmp(c->options.libc, "musl") == 0;
+		facts_text(facts_only(f, TABLE_system), system__libc, musl ? "musl" : "glibc", "--libc");
+		if (!musl)
+			facts_text(facts_only(f, TABLE_system), system__libc_version, c->options.libc, "--libc");
+	}
 	struct facts_row *purpose = facts_only(f, TABLE_purpose);
 	facts_text(purpose, purpose__accelerator, "nvidia", "--gpu");
 	facts_text(purpose, purpose__backend, c->options.backend ? c->options.backend : "nccl", "--gpu");
@@ -39,7 +52,7 @@ static void describe(struct cli *c, struct facts *f)
 static int examine(struct cli *c, struct examination *e)
 {
 	int status;
-	bool described = c->options.driver || c->options.gpu || is_version_number(c->options.python);
+	bool described = c->options.driver || c->options.gpu || c->options.arch || c->options.libc || is_version_number(c->options.python);
 	if (!described) {
 		struct host *door = cli_door(c, &status);
 		return door ? cli_examine(c, door, e) : status;
@@ -100,11 +113,11 @@ static void refused(struct cli *c, const struct plan *p, struct buf *out)
 		buf_fmt(out, cli_tr(c, "    and %d more (--verbose)\n", "    另有 %d 个（--verbose）\n"), left);
 }
 
-static void readiness(struct cli *c, struct judge *j, struct buf *out)
+static void readiness(struct cli *c, struct judge *j, const struct plan *p, struct buf *out)
 {
 	static const char *const marks[] = {"✗", "✓", "!", "?"}, *const ascii[] = {"x", "+", "!", "?"};
 	buf_fmt(out, "\n  %s\n", cli_tr(c, "Ready to build from source?", "能否从源码构建？"));
-	for (const struct plan_check *k = plan_source_readiness(j); k; k = k->next) {
+	for (const struct plan_check *k = plan_source_readiness(j, p); k; k = k->next) {
 		buf_fmt(out, "    %s %s", c->unicode ? marks[k->good] : ascii[k->good], k->what);
 		text_pad(out, 26 - text_width(str_of(k->what)));
 		text_wrap(out, str_of(arena_printf(c->arena, "%s%s%s", k->found ? k->found : "", k->found && k->says ? ": " : "", k->says ? k->says : "")), 32, 32, c->columns);
@@ -127,9 +140,15 @@ static void print_text(struct cli *c, struct judge *j, const struct plan *p, str
 			text_wrap(out, str_of(p->other_vendor), 2, 2, c->columns);
 			buf_char(out, '\n');
 		}
+		section(c, out, cli_tr(c, "Its own way", "厂商的安装方式"), p->vendor);
+	}
+	if (p->mirror_note) {
+		buf_text(out, "  ");
+		text_wrap(out, str_of(p->mirror_note), 2, 2, c->columns);
+		buf_char(out, '\n');
 	}
 	if (c->options.from_source) {
-		readiness(c, j, out);
+		readiness(c, j, p, out);
 		section(c, out, cli_tr(c, "The build script (--script prints it alone)", "构建脚本（--script 可单独输出）"), plan_source_script(j, p));
 	} else if (c->options.docker) {
 		section(c, out, cli_tr(c, "The vendor's image", "厂商镜像"), p->docker);
@@ -149,6 +168,16 @@ static void print_text(struct cli *c, struct judge *j, const struct plan *p, str
 	refused(c, p, out);
 }
 
+/* What stands in a comment must not begin a line of its own: parts of it come from the machine examined. */
+static const char *one_line(struct cli *c, const char *text)
+{
+	char *line = arena_strdup(c->arena, text);
+	for (char *p = line; *p; p++)
+		if (*p == '\n' || *p == '\r')
+			*p = ' ';
+	return line;
+}
+
 /* A script that is safe to read before it is run. */
 static void print_script(struct cli *c, struct judge *j, const struct plan *p, struct buf *out)
 {
@@ -158,8 +187,18 @@ static void print_script(struct cli *c, struct judge *j, const struct plan *p, s
 			buf_fmt(out, "%s\n", lines[i]);
 		return;
 	}
-	const char *const *parts[] = {c->options.offline ? p->clean : p->clean, c->options.offline ? p->carry : p->pip};
-	buf_fmt(out, "#!/bin/sh\n# %s\nset -eu\n", p->why);
+	if (!p->best) {
+		/* Whoever pipes this into a shell must not run a sentence. */
+		buf_fmt(out, "#!/bin/sh\n# %s\nset -eu\nexit 1\n", one_line(c, p->nothing));
+		return;
+	}
+	buf_fmt(out, "#!/bin/sh\n# %s\nset -eu\n", one_line(c, p->why));
+	if (c->options.docker) {
+		for (size_t i = 0; p->docker[i] && i < 1; i++)
+			buf_fmt(out, "%s\n", p->docker[i]);
+		return;
+	}
+	const char *const *parts[] = {p->clean, c->options.offline ? p->carry : p->pip};
 	for (size_t k = 0; k < 2; k++)
 		for (size_t i = 0; parts[k][i]; i++)
 			buf_fmt(out, "%s\n", parts[k][i]);
@@ -202,6 +241,16 @@ static void print_json(struct cli *c, struct judge *j, const struct plan *p, str
 		json_null(w, "best");
 	json_text(w, "why", p->why ? p->why : p->nothing);
 	json_text(w, "other_vendor", p->other_vendor);
+	if (p->mirror) {
+		json_open(w, "mirror", '{');
+		json_text(w, "name", p->mirror->name);
+		json_text(w, "pypi", p->mirror->pypi);
+		json_text(w, "pytorch", p->mirror->pytorch);
+		json_text(w, "conda", p->mirror->conda);
+		json_text(w, "nvcr", p->mirror->nvcr);
+		json_text(w, "note", p->mirror_note);
+		json_close(w, '}');
+	}
 	json_open(w, "commands", '{');
 	json_list(w, "environment", p->clean);
 	json_list(w, "pip", p->pip);
@@ -212,6 +261,7 @@ static void print_json(struct cli *c, struct judge *j, const struct plan *p, str
 	json_list(w, "docker", p->docker);
 	json_list(w, "dockerfile", p->dockerfile);
 	json_list(w, "verify", p->verify);
+	json_list(w, "vendor", p->vendor);
 	json_close(w, '}');
 	json_open(w, "candidates", '[');
 	for (const struct plan_candidate *k = p->all; k; k = k->next)
@@ -220,7 +270,7 @@ static void print_json(struct cli *c, struct judge *j, const struct plan *p, str
 	if (c->options.from_source) {
 		static const char *const answers[] = {"no", "yes", "ptx", "unknown"};
 		json_open(w, "source", '[');
-		for (const struct plan_check *k = plan_source_readiness(j); k; k = k->next) {
+		for (const struct plan_check *k = plan_source_readiness(j, p); k; k = k->next) {
 			json_open(w, NULL, '{');
 			json_text(w, "what", k->what);
 			json_text(w, "found", k->found);
@@ -245,16 +295,23 @@ int cli_plan(struct cli *c)
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "plan takes no arguments: '%s'", "plan 不接受参数：“%s”"), c->args[0]);
 	if (c->options.torch && !is_version_number(arena_printf(c->arena, "2%s", strchr(c->options.torch, '.') ? strchr(c->options.torch, '.') : "")))
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--torch is a release as 2.4.1, not '%s'", "--torch 应为 2.4.1 这样的版本，而不是“%s”"), c->options.torch);
+	if (c->options.arch && !is_word(c->options.arch))
+		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--arch is x86_64 or aarch64, not '%s'", "--arch 应为 x86_64 或 aarch64，而不是“%s”"), c->options.arch);
+	if (c->options.libc && strcmp(c->options.libc, "musl") != 0 && !is_version_number(c->options.libc))
+		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--libc is a glibc version as 2.28, or musl, not '%s'", "--libc 应为 2.28 这样的 glibc 版本或 musl，而不是“%s”"), c->options.libc);
 	int rc = examine(c, &e);
 	if (rc)
 		return rc;
-	struct plan_wish wish = {.torch = c->options.torch, .backend = c->options.backend};
+	struct plan_mirror mirror;
+	if (c->options.mirror && !plan_mirror_find(&e.judge, c->options.mirror, &mirror))
+		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--mirror %s: not known; known are %s, or the URL of an index", "--mirror %s：未知；已知的有 %s，也可给出索引的 URL"), c->options.mirror, plan_mirror_names(&e.judge));
+	struct plan_wish wish = {.torch = c->options.torch, .backend = c->options.backend, .mirror = c->options.mirror ? &mirror : NULL};
 	plan_make(&e.judge, &wish, &p);
 	struct buf out = BUF_MAX((size_t)16 << 20);
 	int status = p.best ? EXIT_FINE : p.other_vendor ? EXIT_UNKNOWN : EXIT_FAULT;
 	if (c->options.json)
 		print_json(c, &e.judge, &p, &out);
-	else if (c->options.script && (p.best || c->options.from_source))
+	else if (c->options.script)
 		print_script(c, &e.judge, &p, &out);
 	else
 		print_text(c, &e.judge, &p, &out);

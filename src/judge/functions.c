@@ -87,8 +87,8 @@ static void sql_driver_runs(struct store_call *call)
 			continue;
 		struct version n;
 		version_parse(str_of(needed[i].driver), &n);
-		/* A bare branch ("535") is enough when its first release is. */
-		if (d.count == 1)
+		/* A bare branch ("535") is enough when its first release is; "580.00" is how the driver of a Jetson says its branch. */
+		if (d.count == 1 || (d.count == 2 && d.part[1] == 0))
 			store_result_int(call, d.part[0] >= n.part[0]);
 		else
 			store_result_int(call, version_compare(&d, &n) >= 0);
