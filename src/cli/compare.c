@@ -122,7 +122,7 @@ static size_t count_different(const struct outliers *o)
 	size_t n = 0;
 	for (const struct outlier_group *g = o->groups; g; g = g->next)
 		for (const struct outlier *f = g->first; f; f = f->next)
-			n += o->pair != PAIR_NONE || (f->role >= ROLE_DRIFT && f->folded < f->odd);
+			n += f->folded < f->odd && (o->pair != PAIR_NONE || f->role >= ROLE_DRIFT);
 	return n;
 }
 

@@ -284,9 +284,9 @@ static void read_archive(struct compare_input *in, struct bytes *b, const char *
 	struct arena *a = arena_new(0);
 	const char *why = NULL;
 	int rc = archive_each(a, read_bytes, b, take_member, &u, &why);
-	if (rc == 0 || u.count)
+	if (rc == 0)
 		end_folder(&u);
-	if (u.arena)
+	else if (u.arena) /* what the archive broke off in is not whole */
 		arena_free(u.arena);
 	if (rc < 0)
 		align_add_lost(in->align, NULL, source, state_of(rc), why ? why : why_of(in->c, rc));

@@ -4,9 +4,10 @@
 #include "report/text.h"
 
 #define WHAT_COLUMN 4
-#define VALUE_COLUMN 26
-#define VALUE_SHOWN 64  /* bytes of a value */
-#define NODES_SHOWN 120 /* bytes of a list of nodes */
+#define VALUE_COLUMN 34
+#define VALUE_SHOWN 40 /* bytes of a value */
+#define NODES_SHOWN 36 /* bytes of a list of nodes in a line */
+#define LIST_SHOWN 400 /* bytes of a list of nodes on its own */
 #define VALUES_SHOWN 4
 #define FACTS_SHOWN 40
 #define ODD_SHOWN 8
@@ -90,6 +91,8 @@ static const char *fleet_text(struct cli *c, const struct outliers *o, const str
 			break;
 		}
 		const char *nodes = outliers_nodes(o, c->arena, &v->nodes, c->options.verbose ? 0 : NODES_SHOWN);
+		if (strstr(nodes, ",..."))
+			nodes = arena_printf(c->arena, cli_tr(c, "%u nodes (%s)", "%u 个节点（%s）"), v->nodes.count, nodes);
 		buf_fmt(&b, cli_tr(c, "%s%s on %s", "%s%s：%s"), n > 1 ? cli_tr(c, "; ", "；") : "", value_text(c, f->slot, v->text), nodes);
 	}
 	for (v = f->values; v && !v->majority; v = v->next)
@@ -140,12 +143,36 @@ static void facts_of(struct cli *c, const struct outliers *o, const struct outli
 
 /* -- nodes ---------------------------------------------------------------------------------------------------------------------- */
 
-static void line(struct cli *c, struct buf *out, enum text_style style, const char *label, const char *text)
+/* A list of names, broken behind commas. */
+static void put_list(struct cli *c, struct buf *out, const char *text, int at, int indent)
+{
+	while (*text) {
+		size_t n = strcspn(text, ",");
+		n += text[n] == ',';
+		int width = text_width(str_n(text, n));
+		if (at > indent && at + width > c->columns) {
+			buf_char(out, '\n');
+			text_pad(out, indent);
+			at = indent;
+		}
+		buf_add(out, text, n);
+		at += width;
+		text += n;
+	}
+}
+
+static void label(struct cli *c, struct buf *out, enum text_style style, const char *text)
 {
 	text_pad(out, WHAT_COLUMN);
-	text_style(out, c->color, style, label);
-	int at = WHAT_COLUMN + text_width(str_of(label));
+	text_style(out, c->color, style, text);
+	int at = WHAT_COLUMN + text_width(str_of(text));
 	text_pad(out, at < 16 ? 16 - at : 1);
+}
+
+static void line(struct cli *c, struct buf *out, enum text_style style, const char *what, const char *text)
+{
+	label(c, out, style, what);
+	int at = WHAT_COLUMN + text_width(str_of(what));
 	text_wrap(out, str_of(text), at < 16 ? 16 : at + 1, 16, c->columns);
 	buf_char(out, '\n');
 }
@@ -163,10 +190,13 @@ static void odd_nodes(struct cli *c, const struct outliers *o, struct buf *out)
 	buf_free(&b);
 }
 
-static void names(struct cli *c, struct buf *out, const char *label, const char *const *list, size_t count)
+static void names(struct cli *c, struct buf *out, const char *what, const char *const *list, size_t count)
 {
-	if (count)
-		line(c, out, TEXT_YELLOW, label, arena_printf(c->arena, "%s (%zu)", nodelist_fold(c->arena, list, count, c->options.verbose ? 0 : 4 * NODES_SHOWN), count));
+	if (!count)
+		return;
+	label(c, out, TEXT_YELLOW, what);
+	put_list(c, out, arena_printf(c->arena, "%s (%zu)", nodelist_fold(c->arena, list, count, c->options.verbose ? 0 : LIST_SHOWN), count), 16, 16);
+	buf_char(out, '\n');
 }
 
 static void lost(struct cli *c, const struct outliers *o, struct buf *out)
@@ -185,13 +215,15 @@ static void group_head(struct cli *c, const struct outlier_group *g, const struc
 {
 	bool gpu = strcmp(o->grouped_by, "gpu.name") == 0;
 	const char *name = g->name ? g->name : gpu ? cli_tr(c, "no GPU", "无 GPU") : cli_tr(c, "not said", "未知");
-	const char *nodes = outliers_nodes(o, c->arena, &g->nodes, NODES_SHOWN);
+	const char *nodes = outliers_nodes(o, c->arena, &g->nodes, c->options.verbose ? 0 : LIST_SHOWN);
 	bool drift = false;
 	for (const struct outlier *f = g->first; f; f = f->next)
 		drift |= f->role >= ROLE_DRIFT && !is_folded(f);
 	const char *count = arena_printf(c->arena, g->nodes.count == 1 ? cli_tr(c, "1 node", "1 个节点") : cli_tr(c, "%u nodes", "%u 个节点"), g->nodes.count);
 	text_pad(out, 2);
-	text_wrap(out, str_of(arena_printf(c->arena, cli_tr(c, "%s: %s, %s%s", "%s：%s，%s%s"), name, count, nodes, drift ? "" : cli_tr(c, "; all alike", "；全部一致"))), 2, 4, c->columns);
+	text_wrap(out, str_of(arena_printf(c->arena, cli_tr(c, "%s: %s%s", "%s：%s%s"), name, count, drift ? "" : cli_tr(c, ", all alike", "，全部一致"))), 2, 4, c->columns);
+	buf_text(out, "\n    ");
+	put_list(c, out, nodes, 4, 4);
 	buf_char(out, '\n');
 }
 

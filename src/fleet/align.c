@@ -92,13 +92,14 @@ static int load_views(struct align *al, struct store *s, const char **ret_why)
 {
 	struct store_query *q;
 	struct align_view **tail = &al->views;
-	int rc = store_prepare(s, "SELECT view, tbl, key, cond FROM k_fleet_view", &q, ret_why);
+	int rc = store_prepare(s, "SELECT view, tbl, key, cond, absent FROM k_fleet_view", &q, ret_why);
 	while (rc == 0 && store_step(q) > 0) {
 		struct align_view *v = arena_alloc(al->arena, sizeof *v);
 		const char *table = store_text(q, 1), *key = store_text(q, 2), *where = store_text(q, 3);
 		v->name = arena_strdup(al->arena, store_text(q, 0) ? store_text(q, 0) : "");
 		v->table = facts_table_by_name(str_of(table ? table : ""));
 		v->key = COLUMN_COUNT;
+		v->absent = store_text(q, 4) && strcmp(store_text(q, 4), "yes") == 0;
 		v->subject_tail = &v->subjects;
 		if (v->table == TABLE_COUNT) {
 			rc = bad_table(al, ret_why, "fleet_view: %s: no table '%s'", v->name, table ? table : "");
@@ -467,6 +468,21 @@ static bool open_cell(struct align_row *row, enum facts_column column, int state
 	return true;
 }
 
+/* Is a number written as we would write it: 32, 0.5, but neither 32.0 nor 1e3? */
+static bool is_plain_number(struct str s)
+{
+	size_t i = s.len && s.ptr[0] == '-', digits = i, dot = 0;
+	if (s.len > 12 || digits == s.len || (s.ptr[i] == '0' && s.len > i + 1 && s.ptr[i + 1] != '.'))
+		return false;
+	for (; i < s.len; i++) {
+		if (s.ptr[i] == '.' && !dot && i > digits)
+			dot = i;
+		else if (s.ptr[i] < '0' || s.ptr[i] > '9')
+			return false;
+	}
+	return !dot || (s.ptr[s.len - 1] != '0' && dot + 1 < s.len);
+}
+
 void align_row_value(struct align *al, enum facts_column column, struct str text)
 {
 	int i;
@@ -474,7 +490,7 @@ void align_row_value(struct align *al, enum facts_column column, struct str text
 	if (!text.ptr || !open_cell(al->row, column, CELL_VALUE, &i))
 		return;
 	/* 32 and 32.0 are one number. */
-	if (facts_columns[column].type == FACTS_REAL && str_to_real(text, &x) == 0) {
+	if (facts_columns[column].type == FACTS_REAL && !is_plain_number(text) && str_to_real(text, &x) == 0) {
 		int n = snprintf(al->row->number[i], NUMBER_MAX, "%.12g", x);
 		text = str_n(al->row->number[i], (size_t)n);
 	}

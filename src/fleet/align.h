@@ -76,6 +76,7 @@ struct align_view {
 	const char *name;
 	enum facts_table table;
 	enum facts_column key; /* COLUMN_COUNT: none */
+	bool absent;           /* a row that is not there says something */
 	struct align_where *where;
 	struct align_column_rule *rules;
 	size_t rule_count;

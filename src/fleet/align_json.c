@@ -5,6 +5,19 @@
 #include "fleet/align.h"
 #include "parse/json_scan.h"
 
+static struct str names[COLUMN_COUNT]; /* of the columns, with their lengths */
+static int first_of[TABLE_COUNT], end_of[TABLE_COUNT];
+
+static void learn_names(void)
+{
+	for (int c = 0; c < COLUMN_COUNT; c++)
+		names[c] = str_of(facts_columns[c].name);
+	for (int t = 0; t < TABLE_COUNT; t++) {
+		first_of[t] = facts_table((enum facts_table)t).first;
+		end_of[t] = facts_table((enum facts_table)t).end;
+	}
+}
+
 struct reading {
 	struct align *al;
 	struct json_scan scan;
@@ -17,9 +30,9 @@ struct reading {
 /* The column of this name: mostly the one behind the last. */
 static enum facts_column column_of(struct reading *r, enum facts_table t, struct str name)
 {
-	enum facts_column c = (enum facts_column)(r->expected[t] + 1);
-	struct facts_table_info info = facts_table(t);
-	if ((int)c < info.first || (int)c >= info.end || !str_is(name, facts_columns[c].name))
+	int next = (int)r->expected[t] + 1;
+	enum facts_column c = (enum facts_column)next;
+	if (next < first_of[t] || next >= end_of[t] || names[next].len != name.len || memcmp(names[next].ptr, name.ptr, name.len) != 0)
 		c = facts_column_by_name(t, name);
 	if (c != COLUMN_COUNT)
 		r->expected[t] = c;
@@ -77,7 +90,7 @@ static int read_row(struct reading *r, enum facts_table table)
 	int rc;
 	align_row_begin(r->al, table);
 	r->al->scratch_used = 0;
-	r->expected[table] = (enum facts_column)(facts_table(table).first - 1);
+	r->expected[table] = (enum facts_column)(first_of[table] - 1);
 	for (int n = 0; (rc = json_scan_member(&r->scan, n, &key)) > 0; n++) {
 		enum facts_column c = column_of(r, table, key);
 		if (c == COLUMN_COUNT && !str_is(key, "node"))
@@ -238,6 +251,8 @@ int align_json(struct align *al, struct str *text)
 	struct reading r = {.al = al, .scan = {text->ptr, text->ptr + text->len}};
 	struct json_token t;
 	struct str key;
+	if (!names[0].ptr)
+		learn_names();
 	int rc = json_scan_value(&r.scan, &t);
 	if (rc < 0)
 		return rc == -ENODATA ? rc : -EBADMSG;

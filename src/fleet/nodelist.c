@@ -200,7 +200,7 @@ static void put_numbers(struct buf *b, const char *const *sorted, size_t from, s
 			end = p;
 		}
 		if (max_bytes && b->len > max_bytes) {
-			buf_text(b, ",…");
+			buf_text(b, ",...");
 			break;
 		}
 		buf_fmt(b, "%s%0*lld", i == from ? "" : ",", (int)start.digits, (long long)start.number);
@@ -225,7 +225,7 @@ const char *nodelist_fold(struct arena *a, const char *const *names, size_t coun
 		while (next < count && (strcmp(sorted[i], sorted[next]) == 0 || same_shape(sorted[next - 1], split(sorted[next - 1]), sorted[next], split(sorted[next]))))
 			next++;
 		if (max_bytes && b.len > max_bytes) {
-			buf_text(&b, ",…");
+			buf_text(&b, ",...");
 			break;
 		}
 		buf_fmt(&b, "%s%.*s", i ? "," : "", (int)p.head, sorted[i]);

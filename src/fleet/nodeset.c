@@ -40,6 +40,11 @@ void nodeset_add(struct nodeset *s, uint32_t node)
 	}
 	if (last->bits & bit)
 		return;
+	if (last->repeat == 1 && (last->bits | bit) != ~(uint64_t)0) {
+		last->bits |= bit;
+		s->count++;
+		return;
+	}
 	/* The last word may have looked like those before it until now. */
 	uint64_t bits = last->bits | bit;
 	s->count -= (uint32_t)__builtin_popcountll(last->bits);

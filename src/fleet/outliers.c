@@ -339,7 +339,7 @@ static const char *golden_value(const struct search *s, const struct align_slot 
 	for (const struct align_value *v = slot->values; v; v = v->next)
 		if (nodeset_has(&v->nodes, golden))
 			return v->text;
-	*ret_known = is_main(slot) && nodeset_has(&slot->subject->view->known, golden) && !nodeset_has(&slot->subject->seen, golden);
+	*ret_known = slot->subject->view->absent && is_main(slot) && nodeset_has(&slot->subject->view->known, golden) && !nodeset_has(&slot->subject->seen, golden);
 	return NULL;
 }
 
@@ -379,7 +379,7 @@ static struct outlier *look(struct search *s, const struct outlier_group *g, con
 	struct outlier found = {.slot = slot};
 	for (const struct align_value *v = slot->values; v; v = v->next)
 		add_value(s, &found, v->text, nodeset_and(&v->nodes, &g->nodes));
-	if (!complete && is_main(slot)) {
+	if (!complete && subject->view->absent && is_main(slot)) {
 		struct nodeset known = nodeset_and(&subject->view->known, &g->nodes);
 		add_value(s, &found, NULL, nodeset_minus(&known, &subject->seen));
 		nodeset_free(&known);
@@ -576,6 +576,7 @@ const char *outliers_nodes(const struct outliers *o, struct arena *a, const stru
 
 #define ROWS_MAX 2000
 #define VALUES_SHOWN 8
+#define VALUES_TOLD 16
 #define NODES_BYTES 200
 
 /* NULL: the others have none. */
@@ -650,8 +651,9 @@ void outliers_spread(const struct outliers *o, struct facts *f)
 			int n = 0;
 			if (x->folded == x->odd)
 				continue;
-			for (const struct outlier_value *v = x->values; v && rows < ROWS_MAX && n < VALUES_SHOWN; v = v->next)
-				if (!v->majority) {
+			for (const struct outlier_value *v = x->values; v && rows < ROWS_MAX && n < VALUES_TOLD; v = v->next)
+				/* Where nobody is in the majority one row tells all: that of the rarest value. */
+				if (!v->majority && (x->has_expected || !v->next)) {
 					spread_row(o, g, x, v, f);
 					rows++;
 					n++;

@@ -152,7 +152,7 @@ struct stream {
 	void *arg, *zstd; /* zstd NULL: plain */
 	char *in;
 	size_t at, end, max; /* of in */
-	bool ended;
+	bool ended, whole; /* whole: the last compressed frame came to its end */
 	uint64_t total;
 	int error;
 };
@@ -189,11 +189,12 @@ static size_t take(struct stream *s, char *p, size_t n)
 		size_t made = n - got - io.out_n, used = s->end - s->at - io.in_n;
 		s->at += used;
 		got += made;
+		s->whole = rc == 1 || (s->whole && !made && !used);
 		if (rc < 0)
 			s->error = rc;
+		else if (!made && !used && !more && !s->whole && !s->error)
+			s->error = -EBADMSG; /* the frame goes on behind the end */
 		else if (!made && !used && !more)
-			break;
-		else if (!made && !used && s->ended)
 			break;
 	}
 	s->total += got;

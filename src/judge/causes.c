@@ -433,7 +433,7 @@ void causes_order(struct judge *j, struct candidates *c, const struct stage_seen
 	drop_doubts(&list);
 	apply_grounds(j, &list, ret);
 	sort(&list);
-	if (j->mode != JUDGE_CLUSTER) /* what one node has is no consequence of what another has */
+	if (j->mode != JUDGE_CLUSTER && j->mode != JUDGE_FLEET) /* what one node has is no consequence of what another has */
 		fold(j, &list);
 	if (j->mode == JUDGE_TEST)
 		fold_what_yields(j, &list);

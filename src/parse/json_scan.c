@@ -13,14 +13,39 @@ static void skip_blanks(struct json_scan *s)
 		s->at++;
 }
 
+#define BYTES(b) ((uint64_t)0x0101010101010101u * (b))
+
+/* Has one of these eight bytes the value 0? */
+static uint64_t has_zero(uint64_t x)
+{
+	return (x - BYTES(0x01)) & ~x & BYTES(0x80);
+}
+
+/* The first special byte at or behind p: eight at a time while none is among them. */
+static const char *find_special(const char *p, const char *end)
+{
+	uint64_t x;
+	while (end - p >= 8) {
+		memcpy(&x, p, 8);
+		uint64_t hit = has_zero(x ^ BYTES('"')) | has_zero(x ^ BYTES('\\')) | ((x - BYTES(0x20)) & ~x & BYTES(0x80));
+		if (hit && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+			return p + __builtin_ctzll(hit) / 8; /* the lowest mark is exact: borrows go upwards only */
+		if (hit)
+			break;
+		p += 8;
+	}
+	while (p < end && !special[(unsigned char)*p])
+		p++;
+	return p;
+}
+
 /* The quote stands behind us. */
 static int scan_text(struct json_scan *s, struct str *ret, bool *ret_escaped)
 {
 	const char *start = s->at, *p = start, *end = s->end;
 	bool escaped = false;
 	for (;;) {
-		while (p < end && !special[(unsigned char)*p])
-			p++;
+		p = find_special(p, end);
 		if (p == end)
 			return -ENODATA;
 		if (*p == '"')
