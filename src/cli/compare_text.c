@@ -5,7 +5,7 @@
 
 #define WHAT_COLUMN 4
 #define VALUE_COLUMN 34
-#define VALUE_SHOWN 40 /* bytes of a value */
+#define VALUE_SHOWN 30 /* bytes of a value */
 #define NODES_SHOWN 36 /* bytes of a list of nodes in a line */
 #define LIST_SHOWN 400 /* bytes of a list of nodes on its own */
 #define VALUES_SHOWN 4
