@@ -108,7 +108,7 @@ static struct str word_after(struct str s, const char *key)
 	if (at == SIZE_MAX)
 		return STR("");
 	struct str rest = str_skip(s, at + strlen(key));
-	while (k < rest.len && k < 120 && !strchr(" ,;)\r\n", rest.ptr[k]))
+	while (k < rest.len && k < 120 && !strchr(" ,;)\r\n", rest.ptr[k]) && (unsigned char)rest.ptr[k] < 0x80)
 		k++;
 	return str_slice(rest, 0, k);
 }
