@@ -134,6 +134,41 @@ PY
 	holds 'stage("shm") == "ok" and trial("allreduce")["ground"] == "cuda"'
 }
 
+@test "CUDA that hangs at its start is the driver's" {
+	fake --only cuda --deadline 2 -- "gpus 2" "hang cuInit"
+	[ "$status" -eq 1 ]
+	holds 'first == "driver.hung" and cause(first)["status"] == "fail" and trial("cuda")["call"] == "cuInit"'
+}
+
+@test "an NCCL that crashes at once: the rest is not reached" {
+	fake -- "gpus 2" "crash ncclGetUniqueId"
+	[ "$status" -eq 1 ]
+	holds 'first == "library.file-damaged" and stage("backend") == "crash" and stage("allreduce") == "not-reached" and stage("p2p") == "ok"'
+}
+
+@test "what is not recognised is said as it is, and what to collect" {
+	fake --only allreduce -- "gpus 2" "ncclinit 3"
+	[ "$status" -eq 1 ]
+	holds 'first == "launch.all-reduce-failed" and "internal error" in cause(first)["says"] and cause(first)["ask"]'
+}
+
+@test "every finding of a failed test in Chinese is Chinese" {
+	unshare -rm true 2>/dev/null || skip "no user name spaces here"
+	for scenario in "full 1" "copycode 1 719" "peerbad 0 1" "copybad 0 1" "wrongsum 0" "ncclinit 3" "crash ncclCommInitRank"; do
+		fake --lang zh_CN --deadline 3 -- "gpus 2" "$scenario"
+		[ "$status" -eq 1 ]
+		python3 - "$scenario" <<-'PY'
+			import json, re, sys
+			d = json.load(open("out.json"))
+			texts = [c["says"] for c in d["checklist"]] + [t for f in d["findings"] if f["rule"] and "test" not in f["rule"] for t in (f["says"], f["title"], f["why"])]
+			texts += [f["says"] for f in d["findings"]]
+			for t in texts:
+			    if "?" in t or not re.search(r"[\u4e00-\u9fff]", t) or "{" in t:
+			        sys.exit("%s: %s" % (sys.argv[1], t))
+		PY
+	done
+}
+
 @test "a library that crashes is named by its signal" {
 	fake --only cuda -- "gpus 2" "crash cuDevicePrimaryCtxRetain"
 	[ "$status" -eq 1 ]
