@@ -437,6 +437,26 @@ static int64_t bytes_for(struct test *t)
 	return bytes;
 }
 
+/* The last thing that NCCL warned of, which says more than its error code. */
+static struct str last_warning(struct str log)
+{
+	struct str line, last = str_n("", 0);
+	while (str_next_line(&log, &line)) {
+		size_t at = str_find(line, "NCCL WARN ", 0);
+		if (at != SIZE_MAX)
+			last = str_cut(str_trim(str_skip(line, at + 10)), 300);
+	}
+	return last;
+}
+
+static const char *message_of(struct test *t, const struct reduced *r)
+{
+	struct str warning = last_warning(r->log);
+	if (!r->message || !warning.len)
+		return warning.len ? str_dup(t->arena, warning) : r->message;
+	return arena_printf(t->arena, "%s: %s", r->message, str_dup(t->arena, warning));
+}
+
 static void take_reduced(struct test *t, const char *library, int ranks, const struct reduced *r, const struct reduced *control)
 {
 	struct facts_row *row = test_row(t, "allreduce", "allreduce", "nccl", r->result);
@@ -444,7 +464,7 @@ static void take_reduced(struct test *t, const char *library, int ranks, const s
 	facts_text(row, trial__library, library, ORIGIN);
 	facts_text(row, trial__version, r->version, ORIGIN);
 	facts_text(row, trial__call, r->call, ORIGIN);
-	facts_text(row, trial__message, r->message, ORIGIN);
+	facts_text(row, trial__message, message_of(t, r), ORIGIN);
 	facts_int(row, trial__ranks, ranks, ORIGIN);
 	if (r->code >= 0)
 		facts_int(row, trial__code, r->code, ORIGIN);

@@ -18,6 +18,7 @@
 
 #define OUT_MAX ((size_t)4 << 20)
 #define LOG_MAX ((size_t)16 << 20)
+#define MARK "DAVY_CHILD_OF="
 #define LINGER_MS 1000 /* for what it left running and still writes */
 #define TERM_MS 1500 /* from SIGTERM to SIGKILL */
 #define DEATH_MS 500 /* from SIGKILL until it is left behind */
@@ -71,7 +72,7 @@ static char **environment(struct arena *a, const char *const *changes)
 		n++;
 	while (changes && changes[m])
 		m++;
-	char **list = arena_array(a, n + m + 1, sizeof *list);
+	char **list = arena_array(a, n + m + 2, sizeof *list);
 	for (size_t i = 0; i < n; i++) {
 		bool changed = false;
 		for (size_t c = 0; c < m; c++)
@@ -82,6 +83,7 @@ static char **environment(struct arena *a, const char *const *changes)
 	for (size_t c = 0; c < m; c++)
 		if (strchr(changes[c], '='))
 			list[k++] = (char *)(uintptr_t)changes[c];
+	list[k++] = arena_printf(a, MARK "%d", (int)getpid());
 	list[k] = NULL;
 	return list;
 }
@@ -173,27 +175,46 @@ static void press(struct running *r, double now)
 	kill(-r->pid, SIGTERM);
 }
 
-/* What our children left behind belongs to us now (PR_SET_CHILD_SUBREAPER), whatever group or session it made for itself. */
-static void end_orphans(const struct running *r, size_t n)
+/* Ours bear a mark, whatever group or session they made for themselves: whoever ran davy may have other children in this process. */
+static bool is_marked(int pid)
+{
+	static char text[262144];
+	char path[64], mark[48];
+	int n = snprintf(mark, sizeof mark, MARK "%d", (int)getpid());
+	snprintf(path, sizeof path, "/proc/%d/environ", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text);
+	if (fd >= 0)
+		close(fd);
+	return len > n && memmem(text, (size_t)len, mark, (size_t)n + 1) != NULL;
+}
+
+/* What our children left behind belongs to us now (PR_SET_CHILD_SUBREAPER). How many there were. */
+static int end_orphans_once(const struct running *r, size_t n)
 {
 	FILE *f = fopen("/proc/thread-self/children", "re");
-	int pid, wanted = 0;
+	int pid, wanted = 0, status;
 	while (f && fscanf(f, "%d", &pid) == 1) {
-		bool ours = false;
+		bool known = false;
 		for (size_t i = 0; i < n; i++)
-			ours |= r[i].pid == pid && !r[i].reaped;
-		if (!ours) {
-			kill(pid, SIGKILL);
-			wanted++;
-		}
+			known |= r[i].pid == pid;
+		if (known || !is_marked(pid))
+			continue;
+		kill(pid, SIGKILL);
+		for (int i = 0; i < 50 && waitpid(pid, &status, WNOHANG) == 0; i++)
+			poll(NULL, 0, 2);
+		wanted++;
 	}
 	if (f)
 		fclose(f);
-	for (int i = 0; wanted && i < 50; i++) {
-		int status;
-		if (waitpid(-1, &status, WNOHANG) <= 0)
-			poll(NULL, 0, 2);
-	}
+	return wanted;
+}
+
+/* The children of what was ended come to us in turn. */
+static void end_orphans(const struct running *r, size_t n)
+{
+	for (int i = 0; i < 8 && end_orphans_once(r, n) > 0; i++)
+		;
 }
 
 static void finish(struct host *h, struct running *r)

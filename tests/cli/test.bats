@@ -147,9 +147,9 @@ PY
 }
 
 @test "what is not recognised is said as it is, and what to collect" {
-	fake --only allreduce -- "gpus 2" "ncclinit 3"
+	fake --only allreduce -- "gpus 2" "ncclinit 3" "ncclwarn the quux is not frobnicated"
 	[ "$status" -eq 1 ]
-	holds 'first == "launch.all-reduce-failed" and "internal error" in cause(first)["says"] and cause(first)["ask"]'
+	holds 'first == "launch.all-reduce-failed" and "internal error" in cause(first)["says"] and "frobnicated" in cause(first)["says"] and cause(first)["ask"]'
 }
 
 @test "every finding of a failed test in Chinese is Chinese" {
@@ -416,6 +416,13 @@ real_nccl() {
 	[ "$rc" -eq 143 ]
 	[ -z "$(ls tmp)" ]
 	! pgrep -f "$PWD/tmp" >/dev/null
+}
+
+@test "children that davy was given by whoever started it are left alone" {
+	unshare -rn true 2>/dev/null || skip "no network name spaces here"
+	bash -c 'sleep 30 & echo $! > sleeper; exec "$DAVY" test --only shm --quiet'
+	kill -0 "$(cat sleeper)"
+	kill "$(cat sleeper)"
 }
 
 @test "quiet, Chinese, wrong usage, the script" {
