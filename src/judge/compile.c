@@ -36,7 +36,7 @@ int compile_stage_of(const char *id)
 int compile_create_tables(struct store *s)
 {
 	return store_exec(s,
-		"CREATE TABLE cause(id TEXT PRIMARY KEY, stage INTEGER, title TEXT, why TEXT, title_zh TEXT, why_zh TEXT, explains TEXT, verify TEXT, ask TEXT, sources TEXT, yields INTEGER) WITHOUT ROWID;"
+		"CREATE TABLE cause(id TEXT PRIMARY KEY, stage INTEGER, title TEXT, why TEXT, title_zh TEXT, why_zh TEXT, explains TEXT, verify TEXT, ask TEXT, sources TEXT, yields INTEGER, ask_zh TEXT) WITHOUT ROWID;"
 		"CREATE TABLE fix(cause TEXT, ord INTEGER, id TEXT, kind TEXT, cond TEXT, text TEXT, text_zh TEXT, cost TEXT, cost_zh TEXT, commands TEXT, needs TEXT, undo TEXT, PRIMARY KEY(cause, ord)) WITHOUT ROWID;"
 		"CREATE TABLE rule(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, cause TEXT, tbl TEXT, mode TEXT, essential INTEGER, gate TEXT, level TEXT, certainty TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT, reads TEXT, shown TEXT);"
 		"CREATE TABLE pattern(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, alone INTEGER, literals TEXT, says TEXT, says_zh TEXT, hit TEXT, miss TEXT);"
@@ -195,6 +195,36 @@ static void compile_fix(struct compile *c, const char *cause, const struct yaml 
 	insert(c, fix->line, "INSERT OR REPLACE INTO fix VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", values, 12);
 }
 
+/* Questions that are not only commands: "the whole traceback of the rank that failed first", "<address of the peer>". */
+static bool is_prose(const char *ask)
+{
+	static const char *const words[] = {"the ", "whether ", " of ", "# on ", "# in ", NULL};
+	for (size_t i = 0; ask && words[i]; i++)
+		if (strstr(ask, words[i]))
+			return true;
+	return false;
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t n = text && *text;
+	for (; text && *text; text++)
+		n += *text == '\n' && text[1];
+	return n;
+}
+
+static const char *chinese_questions(struct compile *c, int line, const struct yaml *zh, const char *ask)
+{
+	const char *text = zh ? yaml_lines(c->arena, zh, "ask") : NULL;
+	if (is_prose(ask) && !text) {
+		c->result->missing_zh++;
+		buf_fmt(&c->result->untranslated, "%s: no Chinese for: %.100s\n", c->path, ask);
+	}
+	if (text && count_lines(text) != count_lines(ask))
+		complain(c, line, "the Chinese questions are not as many as the English ones");
+	return text;
+}
+
 static void compile_cause(struct compile *c, const struct yaml *entry)
 {
 	static const char *const keys[] = {"id", "title", "why", "explains", "fixes", "verify", "ask", "sources", "yields", NULL};
@@ -207,8 +237,10 @@ static void compile_cause(struct compile *c, const struct yaml *entry)
 	const struct yaml *zh = overlay(c, id);
 	const char *verify = yaml_lines(c->arena, entry, "verify");
 	check_command(c, entry->line, verify);
-	const char *values[] = {id, arena_printf(c->arena, "%d", stage), title, why, chinese(c, zh, "title", title), chinese(c, zh, "why", why), yaml_lines(c->arena, entry, "explains"), verify, yaml_lines(c->arena, entry, "ask"), yaml_lines(c->arena, entry, "sources"), yields && strcmp(yields, "true") == 0 ? "1" : "0"};
-	insert(c, entry->line, "INSERT OR REPLACE INTO cause VALUES(?,?,?,?,?,?,?,?,?,?,?)", values, 11);
+	const char *ask = yaml_lines(c->arena, entry, "ask");
+	const char *values[] = {id, arena_printf(c->arena, "%d", stage), title, why, chinese(c, zh, "title", title), chinese(c, zh, "why", why), yaml_lines(c->arena, entry, "explains"), verify, ask, yaml_lines(c->arena, entry, "sources"),
+		yields && strcmp(yields, "true") == 0 ? "1" : "0", chinese_questions(c, entry->line, zh, ask)};
+	insert(c, entry->line, "INSERT OR REPLACE INTO cause VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", values, 12);
 	insert(c, entry->line, "DELETE FROM fix WHERE cause=?", &id, 1);
 	int order = 0;
 	const struct yaml *fixes = yaml_get(entry, "fixes");

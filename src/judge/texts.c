@@ -159,7 +159,7 @@ static struct fix *read_fixes(struct judge *j, const char *cause, bool by_facts)
 int judge_cause(struct judge *j, const char *id, bool facts_known, struct cause_text *ret)
 {
 	struct store_query *q;
-	const char *sql = j->chinese ? "SELECT stage, coalesce(title_zh, title), coalesce(why_zh, why), explains, verify, ask, sources FROM cause WHERE id=?" : "SELECT stage, title, why, explains, verify, ask, sources FROM cause WHERE id=?";
+	const char *sql = j->chinese ? "SELECT stage, coalesce(title_zh, title), coalesce(why_zh, why), explains, verify, coalesce(ask_zh, ask), sources FROM cause WHERE id=?" : "SELECT stage, title, why, explains, verify, ask, sources FROM cause WHERE id=?";
 	if (store_prepare(j->store, sql, &q, NULL) < 0)
 		return -EINVAL;
 	store_bind_text(q, 1, id);
