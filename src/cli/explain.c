@@ -132,14 +132,16 @@ static const char *headline(struct explaining *x)
 {
 	struct cli *c = x->c;
 	uint64_t bytes = 0, lines = 0;
+	size_t files = 0;
 	for (size_t i = 0; i < x->logs->file_count; i++) {
+		files += !x->logs->file[i].is_archive;
 		bytes += x->logs->file[i].bytes;
 		lines += x->logs->file[i].lines;
 	}
 	struct buf b = BUF_MAX(4096);
 	buf_fmt(&b, cli_tr(c, "Read %s", "已读取 %s"), size_text(c, bytes));
-	if (x->logs->file_count > 1)
-		buf_fmt(&b, cli_tr(c, " in %zu files", "，%zu 个文件"), x->logs->file_count);
+	if (files > 1)
+		buf_fmt(&b, cli_tr(c, " in %zu files", "，%zu 个文件"), files);
 	if (x->logs->rank_count > 1)
 		buf_fmt(&b, cli_tr(c, ", %zu ranks", "，%zu 个进程"), x->logs->rank_count);
 	if (x->logs->host_count > 1)
@@ -239,7 +241,7 @@ static int nothing_to_read(struct explaining *x)
 		return 0;
 	for (size_t i = 0; i < x->logs->file_count; i++) {
 		bytes += x->logs->file[i].bytes;
-		binary &= x->logs->file[i].binary;
+		binary &= x->logs->file[i].binary || x->logs->file[i].is_archive;
 	}
 	if (!bytes)
 		return cli_fail(c, EXIT_NO_INPUT, "%s", cli_tr(c, "the input is empty", "输入为空"));
@@ -327,6 +329,7 @@ static int read_all(struct explaining *x)
 	if (!x->logs)
 		return cli_fail(c, EXIT_DEFECT, "%s", why ? why : "patterns");
 	x->logs->unwrap = x->unwrap;
+	sources_take_dumps(&x->sources, x->logs);
 	for (size_t i = 0; i < x->sources.count; i++)
 		x->sources.source[i].number = logs_add_file(x->logs, x->sources.source[i].name);
 	scan_all(x);

@@ -134,6 +134,29 @@ static ssize_t read_file(void *arg, void *p, size_t n)
 	return host_file_read(arg, p, n);
 }
 
+/* The same for a file of an archive. */
+static bool wants_dump(void *arg, const char *name, struct str head)
+{
+	(void)arg;
+	return flight_is_dump(name, head);
+}
+
+static void give_dump(void *arg, const char *name, struct str bytes)
+{
+	struct sources *s = arg;
+	pthread_mutex_lock(&s->door);
+	char *kept = arena_strndup(s->arena, bytes.ptr, bytes.len);
+	flight_add(s->flight, name, str_n(kept, bytes.len));
+	pthread_mutex_unlock(&s->door);
+}
+
+void sources_take_dumps(struct sources *s, struct logs *logs)
+{
+	logs->wants = wants_dump;
+	logs->give = give_dump;
+	logs->taker = s;
+}
+
 /* A Flight Recorder dump is taken whole. True when it was one. */
 static bool take_dump(struct sources *s, struct source_file *f, struct host_file *file)
 {

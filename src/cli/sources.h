@@ -30,6 +30,8 @@ struct sources {
 
 /* 0, or an exit status that was said on standard error. */
 int sources_expand(struct cli *c, const char **args, size_t n, struct sources *ret);
+/* Flight Recorder dumps inside archives go to s->flight. */
+void sources_take_dumps(struct sources *s, struct logs *logs);
 /* Standard input can be read once: what it gave is kept in `text` when it is small, for a second reading. */
 void sources_scan(struct sources *s, size_t i, struct logs *logs);
 /* Names what could not be read. An exit status when nothing could. */

@@ -25,7 +25,12 @@ struct logs_input {
 	const char *problem;
 	int error;
 	bool started;
+	char *ahead; /* what was read ahead: ahead[ahead_at..ahead_have) */
+	size_t ahead_at, ahead_have;
 };
+
+#define AHEAD_BYTES ((size_t)64 << 10)
+#define PEEK_BYTES 512
 
 static const struct unpacker *const unpackers[] = {&unpack_gzip, &unpack_zstd, &unpack_xz};
 
@@ -46,6 +51,7 @@ void logs_input_free(struct logs_input *in)
 	if (in->state)
 		in->unpacker->close(in->state);
 	free(in->raw);
+	free(in->ahead);
 	free(in);
 }
 
@@ -264,7 +270,7 @@ static size_t read_utf16(struct logs_input *in, char *p, size_t n)
 	return len;
 }
 
-size_t logs_input_read(struct logs_input *in, char *p, size_t n)
+static size_t read_plain(struct logs_input *in, char *p, size_t n)
 {
 	if (n < 64)
 		return 0;
@@ -278,12 +284,55 @@ size_t logs_input_read(struct logs_input *in, char *p, size_t n)
 	size_t mark = start_plain(in, p, got);
 	if (in->encoding == PLAIN) {
 		memmove(p, p + mark, got - mark);
-		return got > mark || got == 0 ? got - mark : logs_input_read(in, p, n);
+		return got > mark || got == 0 ? got - mark : read_plain(in, p, n);
 	}
 	unsigned char units[4096];
 	memcpy(units, p + mark, got - mark);
 	size_t len = decode_utf16(in, units, got - mark, p);
 	return len ? len : read_utf16(in, p, n);
+}
+
+static size_t take_ahead(struct logs_input *in, char *p, size_t n)
+{
+	size_t k = in->ahead_have - in->ahead_at < n ? in->ahead_have - in->ahead_at : n;
+	memcpy(p, in->ahead + in->ahead_at, k);
+	in->ahead_at += k;
+	return k;
+}
+
+/* More bytes ahead, behind those that are there. */
+static size_t look_ahead(struct logs_input *in)
+{
+	if (!in->ahead && !(in->ahead = malloc(AHEAD_BYTES)))
+		abort();
+	size_t got = read_plain(in, in->ahead + in->ahead_have, AHEAD_BYTES - in->ahead_have);
+	in->ahead_have += got;
+	return got;
+}
+
+size_t logs_input_read(struct logs_input *in, char *p, size_t n)
+{
+	if (in->ahead_at < in->ahead_have)
+		return take_ahead(in, p, n);
+	return read_plain(in, p, n);
+}
+
+size_t logs_input_read_few(struct logs_input *in, char *p, size_t n)
+{
+	if (in->ahead_at < in->ahead_have)
+		return take_ahead(in, p, n);
+	if (n >= AHEAD_BYTES)
+		return read_plain(in, p, n);
+	in->ahead_at = in->ahead_have = 0;
+	return look_ahead(in) ? take_ahead(in, p, n) : 0;
+}
+
+size_t logs_input_peek(struct logs_input *in, const char **ret)
+{
+	while (in->ahead_have < PEEK_BYTES && look_ahead(in))
+		;
+	*ret = in->ahead ? in->ahead : "";
+	return in->ahead_have < PEEK_BYTES ? in->ahead_have : PEEK_BYTES;
 }
 
 const char *logs_input_problem(const struct logs_input *in)

@@ -21,6 +21,11 @@ void logs_input_free(struct logs_input *in);
 /* Bytes of plain text, 0 at the end. Fills p as far as the source gives without waiting for more than one read. */
 size_t logs_input_read(struct logs_input *in, char *p, size_t n);
 
+/* The first bytes, up to 512, without taking them. Before anything was read. */
+size_t logs_input_peek(struct logs_input *in, const char **ret);
+/* Like logs_input_read, also for a few bytes; slower. */
+size_t logs_input_read_few(struct logs_input *in, char *p, size_t n);
+
 /* NULL: all was read. Otherwise why not: a text without a full stop. */
 const char *logs_input_problem(const struct logs_input *in);
 int logs_input_error(const struct logs_input *in); /* negative errno of the source, or 0 */

@@ -94,7 +94,7 @@ struct logs_file {
 	uint64_t bytes, lines;
 	const char *packing, *problem;
 	int error;
-	bool binary, has_long_lines;
+	bool binary, has_long_lines, is_archive; /* of an archive each file counts for itself */
 	uint64_t candidates; /* lines that were looked at closely */
 };
 
@@ -112,10 +112,15 @@ struct logs_snippet {
 	struct logs_snippet *next;
 };
 
+#define LOGS_WHOLE_MAX ((uint64_t)128 << 20)
 #define LOGS_SMALL (512 << 10) /* bytes; a file below it is looked at as a whole */
 
 struct logs {
 	enum unwrap_way unwrap;  /* set before scanning: how small files are unwrapped */
+	/* Files of archives that the caller wants whole instead of having them scanned; both from the thread that scans. */
+	bool (*wants)(void *taker, const char *name, struct str head);
+	void (*give)(void *taker, const char *name, struct str bytes);
+	void *taker;
 	_Atomic bool doubtful;   /* a small file may be wrapped, and nothing proves it */
 	struct arena *arena;
 	struct logs_matcher *matcher;

@@ -9,6 +9,7 @@
 #include "logs/fold.h"
 #include "logs/logs.h"
 #include "logs/notes.h"
+#include "logs/tape.h"
 
 #define CHUNK ((size_t)LOGS_SMALL)
 #define LINE_MAX_BYTES ((size_t)64 << 10) /* longer lines are cut into pieces */
@@ -21,6 +22,8 @@
 #define SNIPPET_BYTES ((size_t)1 << 20)
 #define SNIPPETS_FILE ((size_t)4 << 20)
 #define SNIPPETS_ALL ((size_t)12 << 20)
+#define TAPE_FILES_MAX 100000
+#define TAPE_DEPTH_MAX 3                  /* archives in archives */
 #define RECORDS_MAX 64                    /* records that one line may turn out to be */
 
 struct logs_private {
@@ -478,8 +481,11 @@ static void settle_ranks(struct scanner *s)
 	int64_t own = rank_of_file(s);
 	bool one_of_many = s->l->file_count > 1;
 	int64_t own_local = PREFIX_UNSET;
-	if (own < 0 && s->notes.rank_count == 0)
+	if (own < 0 && s->notes.rank_count == 0) {
+		pthread_mutex_lock(&s->l->private->lock); /* an archive's files are added meanwhile */
 		file_rank(s->l->file[s->file].name, &own, &own_local);
+		pthread_mutex_unlock(&s->l->private->lock);
+	}
 	for (size_t i = 0; i < s->fold.count; i++) {
 		struct logs_event *e = s->fold.event[i];
 		if (e->rank < 0)
@@ -526,19 +532,103 @@ static void scanner_close(struct scanner *s, struct logs_input *in)
 	arena_free(s->arena);
 }
 
-int logs_scan(struct logs *l, unsigned file, logs_read_fn *read, void *arg)
+static void scan_plain(struct logs *l, unsigned file, struct logs_input *in)
 {
 	struct scanner *s = malloc(sizeof(*s));
 	if (!s)
 		abort();
 	scanner_init(s, l, file);
-	struct logs_input *in = logs_input_new(read, arg);
 	scan_input(s, in);
-	int error = s->bytes ? 0 : logs_input_error(in);
 	scanner_close(s, in);
-	logs_input_free(in);
 	free(s);
+}
+
+static int scan_any(struct logs *l, unsigned file, logs_read_fn *read, void *arg, int depth);
+
+/* A file of an archive of which the first bytes were read already. */
+struct member {
+	struct tape *tape;
+	char head[4096];
+	size_t at, have;
+};
+
+static ssize_t member_read(void *arg, void *p, size_t n)
+{
+	struct member *m = arg;
+	if (m->at == m->have)
+		return tape_read(m->tape, p, n);
+	size_t k = m->have - m->at < n ? m->have - m->at : n;
+	memcpy(p, m->head + m->at, k);
+	m->at += k;
+	return (ssize_t)k;
+}
+
+static void member_open(struct member *m, struct tape *t)
+{
+	ssize_t got;
+	m->tape = t;
+	m->at = m->have = 0;
+	while (m->have < sizeof m->head && (got = tape_read(t, m->head + m->have, sizeof m->head - m->have)) > 0)
+		m->have += (size_t)got;
+}
+
+/* What the caller wants whole (a Flight Recorder dump) is given to it. */
+static bool give_whole(struct logs *l, struct member *m, const char *name)
+{
+	uint64_t size = m->have + m->tape->left;
+	char *bytes;
+	size_t have = 0;
+	ssize_t got;
+	if (!l->wants || size > LOGS_WHOLE_MAX || !l->wants(l->taker, name, str_n(m->head, m->have)) || !(bytes = malloc((size_t)size + 1)))
+		return false;
+	while (have < size && (got = member_read(m, bytes + have, (size_t)size - have)) > 0)
+		have += (size_t)got;
+	l->give(l->taker, name, str_n(bytes, have));
+	free(bytes);
+	return true;
+}
+
+/* Each file of an archive is a file of its own. */
+static void scan_tape(struct logs *l, unsigned file, struct logs_input *in, int depth)
+{
+	struct tape t = {.in = in};
+	struct member m;
+	char own[512], name[1600];
+	pthread_mutex_lock(&l->private->lock);
+	snprintf(own, sizeof own, "%s", l->file[file].name);
+	l->file[file].is_archive = true;
+	pthread_mutex_unlock(&l->private->lock);
+	for (size_t i = 0; i < TAPE_FILES_MAX && tape_next(&t); i++) {
+		snprintf(name, sizeof name, "%s/%s", own, t.name);
+		member_open(&m, &t);
+		if (!m.have || give_whole(l, &m, name))
+			continue;
+		scan_any(l, logs_add_file(l, name), member_read, &m, depth + 1);
+	}
+	pthread_mutex_lock(&l->private->lock);
+	l->file[file].packing = logs_input_packing(in);
+	l->file[file].problem = t.problem ? t.problem : logs_input_problem(in);
+	l->file[file].error = logs_input_error(in);
+	pthread_mutex_unlock(&l->private->lock);
+}
+
+static int scan_any(struct logs *l, unsigned file, logs_read_fn *read, void *arg, int depth)
+{
+	struct logs_input *in = logs_input_new(read, arg);
+	const char *head;
+	size_t n = logs_input_peek(in, &head);
+	if (depth < TAPE_DEPTH_MAX && tape_is_archive(head, n))
+		scan_tape(l, file, in, depth);
+	else
+		scan_plain(l, file, in);
+	int error = n ? 0 : logs_input_error(in);
+	logs_input_free(in);
 	return error;
+}
+
+int logs_scan(struct logs *l, unsigned file, logs_read_fn *read, void *arg)
+{
+	return scan_any(l, file, read, arg, 0);
 }
 
 struct text_source {

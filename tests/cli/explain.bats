@@ -137,3 +137,27 @@ print(rc, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 96 << 10)' "$
 	printf '%s\n' 'Everything of this training was fine, and the log has one rather long line, this one.' 'step 1 loss 3.2' > fine.log
 	run -0 "$davy" explain fine.log
 }
+
+@test "archives of tar, packed or not: each file counts for itself, a cut one as far as it goes" {
+	mkdir -p run/attempt_0
+	for r in 0 1 2 3; do mkdir run/attempt_0/$r; echo 'ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.' > run/attempt_0/$r/stderr.log; done
+	echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB' > run/attempt_0/2/stderr.log
+	gzip run/attempt_0/1/stderr.log
+	tar cf a.tar run; tar czf a.tgz run; tar cJf a.txz run; tar --zstd -cf a.tar.zst run; tar --format=pax -cf pax.tar run
+	for f in a.tar a.tgz a.txz a.tar.zst pax.tar; do
+		run --separate-stderr "$davy" explain --json $f
+		[ "$status" -eq 1 ]
+		[ "$(cause <<<"$output")" = "program.gpu-out-of-memory 2" ] || { echo "$f: $(cause <<<"$output")"; false; }
+		[ -z "$stderr" ]
+	done
+	long=$(printf 'a%.0s' $(seq 90))/$(printf 'b%.0s' $(seq 90)); mkdir -p $long; cp run/attempt_0/2/stderr.log $long/rank9.log; echo x > $long/rank1.log; tar cf long.tar "${long%%/*}"
+	run --separate-stderr "$davy" explain --json long.tar
+	[ "$(cause <<<"$output")" = "program.gpu-out-of-memory 9" ]
+	(echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB'; seq 100000) > big.log; tar czf big.tgz big.log; head -c 100000 big.tgz > cut.tgz
+	run --separate-stderr "$davy" explain --json cut.tgz
+	[ "$(cause <<<"$output")" = "program.gpu-out-of-memory None" ]
+	[[ "$stderr" == *"cut.tgz"*"the archive ends too early"* ]]
+	head -c 40000 /dev/zero > zeros; tar cf hostile.tar zeros; printf '%011o' 077777777777 | dd of=hostile.tar bs=1 seek=124 conv=notrunc 2>/dev/null
+	run --separate-stderr timeout 10 "$davy" explain hostile.tar
+	[ "$status" -ne 124 ]
+}
