@@ -193,11 +193,17 @@ static const char *mtu_problem(const struct result *r, const struct cluster_dire
 	return NULL;
 }
 
+static bool is_lossy(const struct cluster_direction *d)
+{
+	return d->value[V_SENT] > 0 && d->value[V_LOST] * 1000 >= d->value[V_SENT] * LOSS_PERMILLE;
+}
+
+/* Acknowledgements that get lost make the other direction slow: that is no fault of its own. */
 static bool is_slow(const struct result *r, const struct cluster_direction *d, const struct cluster_direction *back)
 {
 	int64_t kbps = d->value[V_KBPS];
 	const struct cluster_node *from = &r->o->nodes[d->from], *to = &r->o->nodes[d->to];
-	if (kbps <= 0 || same_machine(from, to))
+	if (kbps <= 0 || same_machine(from, to) || is_lossy(back))
 		return false;
 	if (r->o->count > 2)
 		return kbps * SLOW_PART < r->usual_kbps;
@@ -217,7 +223,7 @@ static const char *problem_of(const struct result *r, const struct cluster_direc
 	p = same_machine(from, to) ? NULL : mtu_problem(r, d, from, to);
 	if (p && strcmp(p, "mtu-hole") == 0)
 		return p;
-	if (v[V_SENT] > 0 && v[V_LOST] * 1000 >= v[V_SENT] * LOSS_PERMILLE)
+	if (is_lossy(d))
 		return "loss";
 	if (v[V_STALLED] == 1)
 		return "stalled";

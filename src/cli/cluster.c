@@ -10,7 +10,7 @@
 #define DEADLINE_MAX_S 3600
 #define RESOLVE_MS 3000
 #define TARGETS_MAX 16
-#define EARLY_MS 4500 /* a node that is still outside by then writes down why */
+#define EARLY_PART 0.375 /* of the time to join: a node that is still outside by then writes down why, before rank 0 looks */
 
 static int no_launcher(struct cli *c)
 {
@@ -129,7 +129,7 @@ static size_t look_for_rank0(struct cli *c, struct cluster_run *run, struct clus
 
 static void write_down(struct cli *c, struct cluster_run *run, bool early)
 {
-	if (run->out && early && !run->written && !cluster_member_is_joined(run->member) && host_clock_ms() > run->start_ms + EARLY_MS) {
+	if (run->out && early && !run->written && !cluster_member_is_joined(run->member) && host_clock_ms() > run->start_ms + run->join_ms * EARLY_PART) {
 		run->written = true;
 		cluster_report_member(c, run, true);
 	}

@@ -17,6 +17,7 @@ struct told {
 	struct cluster_run *run;
 	struct cluster_outcome *outcome; /* NULL: not rank 0 */
 	const char **good, **bad;        /* NULL-terminated */
+	struct align *aligned;           /* facts of `spread` point into it; NULL */
 };
 
 /* -- JSON ------------------------------------------------------------------------------------------------------------------- */
@@ -382,14 +383,16 @@ static void write_report(struct cli *c, struct cluster_run *run, const char *nam
 /* -- reports ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Which nodes differ from the others in what they are: driver, libraries, limits, ... */
-static void compare_nodes(struct cli *c, struct store *knowledge, struct facts *f, const struct cluster_outcome *o)
+static void compare_nodes(struct cli *c, struct store *knowledge, struct facts *f, struct told *t)
 {
+	const struct cluster_outcome *o = t->outcome;
 	struct align *al;
 	struct outliers *found;
 	struct outliers_options options = {.golden = UINT32_MAX, .now = host_now(c->host), .job = true};
 	const char *why;
-	if (o->count < 2 || align_new(knowledge, &al, &why) < 0)
+	if (!o || o->count < 2 || align_new(knowledge, &al, &why) < 0)
 		return;
+	t->aligned = al;
 	for (int i = 0; i < o->count; i++) {
 		struct str text = o->nodes[i].facts;
 		if (!text.len) {
@@ -408,16 +411,14 @@ static void compare_nodes(struct cli *c, struct store *knowledge, struct facts *
 		outliers_spread(found, f);
 		outliers_free(found);
 	}
-	align_free(al);
 }
 
-static int judge_facts(struct cli *c, struct facts *f, const struct cluster_outcome *o, struct judge *ret, struct judgement *ret_judgement)
+static int judge_facts(struct cli *c, struct facts *f, struct told *t, struct judge *ret, struct judgement *ret_judgement)
 {
 	struct store *s = cli_knowledge(c);
 	if (!s)
 		return EXIT_DEFECT;
-	if (o)
-		compare_nodes(c, s, f, o);
+	compare_nodes(c, s, f, t);
 	int rc = store_load(s, f);
 	if (rc < 0)
 		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
@@ -469,7 +470,7 @@ int cluster_report_master(struct cli *c, struct cluster_run *run)
 	cluster_result_facts(c->arena, f, &run->job, &outcome);
 	add_reaches(c, run, f, &outcome);
 	add_own_reach(run, f);
-	int rc = judge_facts(c, f, &outcome, &judge, &judgement);
+	int rc = judge_facts(c, f, &told, &judge, &judgement);
 	if (rc)
 		return rc;
 	add_node_findings(c, &judge, &judgement, &outcome);
@@ -494,6 +495,8 @@ int cluster_report_master(struct cli *c, struct cluster_run *run)
 		write_list(c, run, "bad.txt", told.bad);
 	}
 	store_close(judge.store);
+	if (told.aligned)
+		align_free(told.aligned);
 	return rc;
 }
 
@@ -518,7 +521,7 @@ int cluster_report_member(struct cli *c, struct cluster_run *run, bool early)
 		one.best = (int)i == best;
 		cluster_reach_fact(f, &one, -1);
 	}
-	int rc = judge_facts(c, f, NULL, &judge, &judgement);
+	int rc = judge_facts(c, f, &told, &judge, &judgement);
 	if (rc)
 		return rc;
 	if (judgement.verdict == VERDICT_READY)

@@ -489,6 +489,7 @@ def fault_of_one_node_itself():
     for i in (0, 2):
         net.nodes[i].args = ["--from", os.path.join(nets.top, "tests/hosts/good-h100x8")]
     rc, report, took = net.run(davy_args=())
+    check(report, "rank 0 printed no JSON:", rc, open(net.nodes[0].out + ".err").read()[:600])
     sentences(report)
     faults = [f for f in report["findings"] if f["status"] == "fail" and f["cause"] == "host.shm-too-small"]
     check(rc[0] == 1 and len(faults) == 1 and faults[0]["node"] == "n2" and "n2" in faults[0]["says"], [(f["cause"], f["says"]) for f in report["findings"]])
@@ -502,6 +503,7 @@ def another_driver_and_nccl():
     for n in net.nodes:
         n.args = ["--from", os.path.join(nets.top, "tests/hosts", "driver-minor-compatible" if n.i == 2 else "good-h100x8")]
     rc, report, took = net.run(davy_args=())
+    check(report, "rank 0 printed no JSON:", rc, open(net.nodes[0].out + ".err").read()[:600])
     sentences(report)
     odd = [s for s in report["facts"]["spread"] if s["role"] == "break"]
     check({"driver.version", "nccl.version"} <= {s["fact"] for s in odd} and all(s["nodes"] == "n3" for s in odd), odd)

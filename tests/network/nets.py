@@ -57,6 +57,7 @@ class Node:
         base = "%s/%s%d" % (d, self.name, self.i)
         shell = 'mount --bind %s.hosts /etc/hosts && mount --bind %s.resolv "$(readlink -f /etc/resolv.conf)"; hostname %s; exec "$@"' % (base, base, self.name)
         env = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin", "LC_ALL": "C.UTF-8", "HOME": d, "DAVY_SOURCE": top}
+        env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
         env.update(self.env)
         env.update(extra or {})
         self.out = out
