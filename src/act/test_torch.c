@@ -114,7 +114,9 @@ static const char *const *environment(struct test *t, const char *folder)
 	return env;
 }
 
-/* 1, 16 and 256 MB, as far as there is memory for all ranks' tensors and gloo's copies. */
+#define LARGE_MS 30000 /* a deadline that leaves time for the largest size over gloo */
+
+/* 1, 16 and 256 MB, as far as there is memory for all ranks' tensors and gloo's copies, and time. */
 static void sizes(struct test *t, const char *backend, int ranks, struct command *c)
 {
 	const struct facts_row *system = t->facts->first[TABLE_system];
@@ -125,7 +127,7 @@ static void sizes(struct test *t, const char *backend, int ranks, struct command
 		room = limit - used;
 	add(c, "1");
 	add(c, "16");
-	if (is(backend, "nccl") || room / 4 > RANK_BYTES * ranks)
+	if (is(backend, "nccl") || (room / 4 > RANK_BYTES * ranks && t->deadline_ms >= LARGE_MS))
 		add(c, "256");
 }
 

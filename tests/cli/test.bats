@@ -324,7 +324,7 @@ real() {
 }
 
 @test "gloo for real: an interface that is not there" {
-	real GLOO_SOCKET_IFNAME=nope9
+	DEADLINE=25 real GLOO_SOCKET_IFNAME=nope9
 	[ "$status" -eq 1 ]
 	holds 'first == "network.ifname-no-match" and trial("torch gloo")["result"] == "error"'
 }
@@ -333,7 +333,7 @@ real() {
 	[ -x "$ENVS/torch/bin/torchrun" ] || skip "no python3-torch"
 	mkdir broken; cp -r "$ENVS/torch" broken/env
 	printf '#!%s/broken/env/bin/python\nraise SystemExit("torchrun: out of order")\n' "$PWD" > broken/env/bin/torchrun
-	"$DAVY" test --only torch --json --python "$PWD/broken/env" > out.json || status=$?
+	"$DAVY" test --only torch --json --deadline 25 --python "$PWD/broken/env" > out.json || status=$?
 	[ "$status" -eq 1 ]
 	holds 'first == "launch.all-reduce-failed" and trial("torch gloo")["control"] == "ok" and "ranks get through" in cause(first)["says"]'
 }
@@ -342,7 +342,7 @@ real() {
 	[ -x "$ENVS/torch/bin/torchrun" ] || skip "no python3-torch"
 	cp -r "$ENVS/torch" without
 	rm without/bin/torchrun
-	status=0; "$DAVY" test --only torch --json --python "$PWD/without" > out.json || status=$?
+	status=0; "$DAVY" test --only torch --json --deadline 25 --python "$PWD/without" > out.json || status=$?
 	holds '"/without/bin/python" in trial("torch gloo")["library"]'
 	# Of PyTorch 1.13 under Python 3.11 it fails, for a reason that has a name, and the ranks alone get through.
 	holds 'trial("torch gloo")["result"] == "ok" or (first == "python.version-unsupported" and trial("torch gloo")["control"] == "ok")'
@@ -362,7 +362,7 @@ real() {
 		    import time
 		    time.sleep(60)
 	PY
-	status=0; HOW=wrong "$DAVY" test --only torch --json --python "$PWD/wrong" > out.json || status=$?
+	status=0; HOW=wrong "$DAVY" test --only torch --json --deadline 25 --python "$PWD/wrong" > out.json || status=$?
 	[ "$status" -eq 1 ]
 	holds 'first == "launch.all-reduce-failed" and trial("torch gloo")["result"] == "wrong" and trial("torch gloo")["rank"] == 1'
 	status=0; HOW=stuck "$DAVY" test --only torch --json --deadline 5 --python "$PWD/wrong" > out.json || status=$?
