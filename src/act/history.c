@@ -1,10 +1,9 @@
 #include "act/history.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 
 #include "act/history_diff.h"
+#include "base/thread.h"
 #include "facts/ledger.h"
 #include "host/state.h"
 #include "parse/sha256.h"
@@ -54,9 +53,6 @@ struct history_task {
 static void *run_task(void *arg)
 {
 	struct history_task *t = arg;
-	sigset_t all;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	t->fn(t->arg);
 	pthread_mutex_lock(&t->lock);
 	t->ended = true;
@@ -78,7 +74,7 @@ struct history_task *history_begin_task(void (*fn)(void *), void *arg)
 		pthread_cond_init(&t->done, &monotonic);
 	}
 	pthread_condattr_destroy(&monotonic);
-	if (t && pthread_create(&t->thread, NULL, run_task, t) == 0)
+	if (t && thread_start(&t->thread, run_task, t) == 0)
 		return t;
 	free(t);
 	fn(arg);

@@ -1,9 +1,8 @@
 #include "act/run_log.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 
+#include "base/thread.h"
 #include "host/state.h"
 #include "parse/unpack.h"
 
@@ -280,9 +279,6 @@ static void join(struct run_log *l)
 static void *keep_all(void *arg)
 {
 	struct run_log *l = arg;
-	sigset_t all;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	pthread_mutex_lock(&l->lock);
 	while (!l->ending || l->first) {
 		wait_for_text(l);
@@ -327,7 +323,7 @@ struct run_log *run_log_new(const char *path)
 	l->joined = BUF_MAX(JOINED_MAX);
 	for (int i = 0; i < 3; i++)
 		l->part[i] = (struct part){.path = path ? path_with(path, ends[i]) : NULL, .file = -1, .packed = BUF_MAX(PART_PACKED + ((size_t)1 << 20))};
-	if (!l->packer || pthread_create(&l->thread, NULL, keep_all, l) != 0) {
+	if (!l->packer || thread_start(&l->thread, keep_all, l) != 0) {
 		run_log_free(l);
 		return NULL;
 	}

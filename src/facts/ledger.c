@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 
-#define BUSY_MS 4000
+#define BUSY_MS 2500
 
 struct ledger {
 	sqlite3 *db;

@@ -221,10 +221,11 @@ static void stand_by(struct command *c)
 {
 	while (!c->ended) {
 		siginfo_t info;
-		if (sigwaitinfo(&c->all, &info) > 0)
+		static const struct timespec second = {1, 0};
+		if (sigtimedwait(&c->all, &info, &second) > 0)
 			on_signal(c, &info);
-		else if (errno != EINTR)
-			reap(c);
+		else
+			reap(c); /* what sent no signal, as a child of before might not */
 	}
 }
 

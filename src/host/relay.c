@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "host/door.h"
 
 #define PIECE ((size_t)256 << 10)
@@ -161,10 +162,7 @@ static ssize_t next_piece(struct relay *r, char *p)
 static void *pass_all(void *arg)
 {
 	struct relay *r = arg;
-	sigset_t all;
 	double last_ms = 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	char *piece = malloc(PIECE);
 	for (ssize_t n; piece && (n = next_piece(r, piece)) != 0;) {
 		if (n < 0) {
@@ -195,7 +193,7 @@ void relay_start(struct relay relays[2], int count)
 	for (int i = 0; i < count; i++) {
 		close(relays[i].far);
 		relays[i].far = -1;
-		relays[i].running = pthread_create(&relays[i].thread, NULL, pass_all, &relays[i]) == 0;
+		relays[i].running = thread_start(&relays[i].thread, pass_all, &relays[i]) == 0;
 		if (!relays[i].running)
 			pass_all(&relays[i]); /* no thread to be had: one after the other, until the end */
 	}

@@ -1,0 +1,112 @@
+"""terminal.py CHECK: davy run behind a real pseudo-terminal. Prints what is wrong and ends with 1, or prints nothing."""
+import fcntl, os, pty, select, signal, struct, sys, termios, time
+
+davy = os.environ["DAVY"]
+quick = [davy, "run", "--quiet", "--no-check", "--"]
+
+
+def resize(fd, rows, columns):
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def talk(command, *answers, limit=15):
+    """Runs it on a terminal of 30 x 90; each answer is (what must be seen first, bytes to type or a function of the terminal). Gives all output and the wait status."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        time.sleep(0.1)
+        os.execvp(command[0], command)
+    resize(fd, 30, 90)
+    out, seen, waiting, until = b"", 0, list(answers), time.time() + limit
+    while time.time() < until:
+        if select.select([fd], [], [], 0.1)[0]:
+            try:
+                piece = os.read(fd, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            out += piece
+        if waiting and waiting[0][0] in out[seen:]:
+            what = waiting.pop(0)[1]
+            seen = len(out)
+            what(fd) if callable(what) else os.write(fd, what)
+    else:
+        os.kill(pid, signal.SIGKILL)
+    return out.decode(errors="replace"), os.waitpid(pid, 0)[1]
+
+
+def python(code):
+    return quick + ["python3", "-c", code]
+
+
+def size():
+    out, status = talk(python("import os, sys; print(os.isatty(0), os.isatty(1), os.isatty(2), *os.get_terminal_size(1))"))
+    assert status == 0 and "True True True 90 30" in out, (out, status)
+
+
+def resized():
+    out, status = talk(python("import os, signal, time\nsignal.signal(signal.SIGWINCH, lambda *a: (print('now', *os.get_terminal_size(1), flush=True), os._exit(5)))\nprint('ready', flush=True)\ntime.sleep(9)"), (b"ready", lambda fd: resize(fd, 50, 120)))
+    assert os.WEXITSTATUS(status) == 5 and "now 120 50" in out, (out, status)
+
+
+def typed():
+    out, status = talk(quick + ["sh", "-c", "echo ready; read word; echo got $word"], (b"ready", b"hello\n"))
+    assert status == 0 and out.endswith("got hello\r\n"), (out, status)
+
+
+def bytes_():
+    """Nothing is added to what it writes, and nothing lost: a line feed becomes what the terminal makes of it, once."""
+    out, status = talk(quick + ["sh", "-c", r"printf 'a\nb\r\033[1mc\033[0m\n'"])
+    assert out == "a\r\nb\r\033[1mc\033[0m\r\n", (out, status)
+
+
+def interrupted():
+    """Ctrl-C reaches the command once, and its own end is ours."""
+    out, status = talk(python("import signal, time\nn = []\nsignal.signal(2, lambda *a: (n.append(1), print('got', len(n), flush=True)))\nprint('ready', flush=True)\nt = time.time()\nwhile time.time() - t < 0.7: time.sleep(0.05)\nraise SystemExit(40 + len(n))"), (b"ready", b"\x03"))
+    assert os.WEXITSTATUS(status) == 41, (out, status)
+    out, status = talk(quick + ["sh", "-c", "echo ready; exec sleep 9"], (b"ready", b"\x03"))
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == 2, (out, status)
+
+
+def stopped():
+    """Ctrl-Z stops it for the shell, fg goes on."""
+    line = " ".join(quick) + " python3 -c \"import time; print('sta' + 'rted', flush=True); time.sleep(1); print('do' + 'ne')\"\n"
+    out, status = talk(["bash", "--norc", "-i"], (b"# " if os.getuid() == 0 else b"$ ", line.encode()), (b"started", b"\x1a"), (b"Stopped", b"jobs; fg\n"), (b"done", b"exit\n"))
+    assert "Stopped" in out and out.rindex("done") > out.index("Stopped"), (out, status)
+
+
+def background():
+    """In the background it writes on, and reading from the terminal stops it as it stops every command."""
+    line = " ".join(quick) + " sh -c 'sleep 0.3; echo wri\"\"tten; read x' &\n"
+    out, status = talk(["bash", "--norc", "-i"], (b"# " if os.getuid() == 0 else b"$ ", line.encode()), (b"written", b"sleep 0.5; jobs; kill %1; fg\n"), (b"Stopped", b"exit\n"), limit=12)
+    assert "written" in out and "Stopped" in out, (out, status)
+
+
+def half():
+    """Standard error on the terminal, standard output in a pipe."""
+    out, status = talk(["sh", "-c", " ".join(quick) + " python3 -c 'import os, sys; print(os.isatty(1)); print(os.isatty(2), file=sys.stderr)' | tr a-z A-Z"])
+    assert "FALSE" in out and "True" in out, (out, status)
+
+
+def settings():
+    """A program that sets its output's terminal sets the real one, and it is as before afterwards."""
+    before = []
+    code = "import termios, time, sys\nt = termios.tcgetattr(1); t[3] &= ~(termios.ICANON | termios.ECHO); termios.tcsetattr(1, termios.TCSANOW, t)\nprint('ready', flush=True); print('read', repr(sys.stdin.read(1)), flush=True)"
+
+    def key(fd):
+        time.sleep(0.3)
+        before.append(termios.tcgetattr(fd)[3])
+        os.write(fd, b"k")
+
+    out, status = talk(["sh", "-c", " ".join(quick) + " python3 -c '%s'; stty -a" % code.replace("'", '"')], (b"ready", key))
+    assert "read 'k'" in out and not before[0] & termios.ICANON, (out, before)
+    assert " icanon" in out and " echo " in out, out
+
+
+checks = {f.__name__.strip("_"): f for f in (size, resized, typed, bytes_, interrupted, stopped, background, half, settings)}
+for name in sys.argv[1:] or checks:
+    try:
+        checks[name]()
+    except AssertionError as e:
+        print("%s: %s" % (name, e))
+        sys.exit(1)
