@@ -225,7 +225,7 @@ nccl_script() {
 	P
 	torchrun="/usr/bin/python3 -m torch.distributed.run --no_python --redirects 9:1 --tee 9:1 --nproc_per_node 2 --master_port 29534"
 	run -0 timeout 60 $torchrun "$davy" run -- /usr/bin/python3 ranks.py gloo
-	[ "$(grep -c '^\[davy\] python' <<<"$output")" = 1 ]
+	[ "$(grep -c '^\[davy [0-9]' <<<"$output")" = 1 ]
 	[ "$(last 'd["attempt"]["id"], d["attempt"]["launcher"], d["attempt"]["outcome"], [r["rank"] for r in d["attempt"]["ranks"]]')" = "1 torchrun ok [0, 1]" ]
 	[ "$("$davy" history log | sort)" = "rank 0"$'\n'"rank 1" ]
 	run timeout 60 $torchrun "$davy" run -- /usr/bin/python3 ranks.py nccl
