@@ -162,13 +162,13 @@ const char *history_read_snapshot(struct arena *a, struct ledger *l, const char 
 
 /* -- writing ------------------------------------------------------------------------------------------------------------- */
 
-/* What changed since the attempt before it in the same folder. */
+/* What changed since the attempt before it in the same folder: of the same subject, else of any. */
 static void compare_with_last(struct ledger *l, struct history_start *s)
 {
 	struct ledger_query *q;
 	struct arena *a = arena_new(0);
 	char *hash = NULL;
-	if (ledger_query(l, &q, "SELECT id, snapshot FROM attempt WHERE cwd IS ? AND subject IS ? AND snapshot IS NOT NULL ORDER BY id DESC LIMIT 1", "tt", s->cwd, s->subject) == 0 && ledger_step(q) > 0) {
+	if (ledger_query(l, &q, "SELECT id, snapshot FROM attempt WHERE cwd IS ? AND snapshot IS NOT NULL ORDER BY subject IS ? DESC, id DESC LIMIT 1", "tt", s->cwd, s->subject) == 0 && ledger_step(q) > 0) {
 		s->since = ledger_int(q, 0);
 		hash = arena_strdup(a, ledger_text(q, 1));
 	}

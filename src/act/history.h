@@ -36,7 +36,7 @@ struct history_start {
 	/* -- what it became -- */
 	int error;        /* negative errno: it is not written */
 	int64_t id;       /* 0: none */
-	int64_t since;    /* the attempt before it of the same subject in the same folder; 0: none */
+	int64_t since;    /* the attempt before it in the same folder, of the same subject if there is one; 0: none */
 	int changes;      /* how many things changed since then */
 	char changed[512];
 };

@@ -339,22 +339,16 @@ static bool is_same(const char *a, const char *b)
 	return a && b && strcmp(a, b) == 0;
 }
 
-/* Of the newest bad attempt that has a good one of the same subject before it: that good one, and the first bad one after it. In this folder; where it has no attempts, in the last one's. */
-static bool last_good_first_bad(struct past *p, struct history_attempt **ret_a, struct history_attempt **ret_b)
+/* Of the newest bad attempt that has a good one of the same subject (any_subject: of any) before it: that good one, and the first bad one after it. */
+static bool last_good_first_bad_in(struct past *p, const char *folder, bool any_subject, struct history_attempt **ret_a, struct history_attempt **ret_b)
 {
-	const char *folder = host_cwd(p->c->host);
-	bool any = false;
-	for (size_t i = 0; i < p->count; i++)
-		any |= is_same(p->attempt[i].cwd, folder);
-	if (!any && p->count)
-		folder = p->attempt[p->count - 1].cwd;
 	for (size_t last = p->count; last-- > 0;) {
 		if (!is_bad(&p->attempt[last]) || !is_same(p->attempt[last].cwd, folder))
 			continue;
 		*ret_b = &p->attempt[last];
 		for (size_t i = last; i-- > 0;) {
 			struct history_attempt *a = &p->attempt[i];
-			if (!is_same(a->cwd, folder) || !is_same(a->subject, p->attempt[last].subject))
+			if (!is_same(a->cwd, folder) || (!any_subject && !is_same(a->subject, p->attempt[last].subject)))
 				continue;
 			if (is_bad(a))
 				*ret_b = a;
@@ -364,6 +358,18 @@ static bool last_good_first_bad(struct past *p, struct history_attempt **ret_a, 
 		}
 	}
 	return false;
+}
+
+/* In this folder; where it has no attempts, in the last one's. */
+static bool last_good_first_bad(struct past *p, struct history_attempt **ret_a, struct history_attempt **ret_b)
+{
+	const char *folder = host_cwd(p->c->host);
+	bool any = false;
+	for (size_t i = 0; i < p->count; i++)
+		any |= is_same(p->attempt[i].cwd, folder);
+	if (!any && p->count)
+		folder = p->attempt[p->count - 1].cwd;
+	return last_good_first_bad_in(p, folder, false, ret_a, ret_b) || last_good_first_bad_in(p, folder, true, ret_a, ret_b);
 }
 
 static const char *joined(struct cli *c, struct store *s, const char *sql, const char *text)

@@ -341,13 +341,13 @@ static void explain(struct running *r)
 	char said[128];
 	int64_t by = -1;
 	size_t n = 0;
-	struct str words = last_words(r), packed = r->log ? run_log_packed(r->log) : str_n(NULL, 0);
+	struct str words = last_words(r), packed = r->log && run_log_bytes(r->log) ? run_log_packed(r->log) : str_n(NULL, 0);
 	bool first = may_speak(r, said, &by);
 	if (packed.len)
 		text[n++] = (struct explain_text){r->job.rank >= 0 ? arena_printf(now.arena, "rank%lld.log", (long long)r->job.rank) : "output", packed};
 	if (words.len)
 		text[n++] = (struct explain_text){"davy run", words};
-	if (!n || run_log_bytes(r->log) + words.len == 0)
+	if (!n)
 		return;
 	now.options.here = first; /* the machine is the same for all its ranks */
 	now.options.only = NULL;
