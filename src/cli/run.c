@@ -13,9 +13,8 @@
 #include "host/redact.h"
 #include "host/state.h"
 
-#define WRITE_MS 5000 /* for the disk to answer; then the command's end is reported without it */
+#define WRITE_MS 10000 /* for the disk to answer; then the command's end is reported without it */
 #define LOG_MS 10000
-#define EXPLAIN_TIME_MS 60000
 
 struct running {
 	struct cli *c;

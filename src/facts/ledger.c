@@ -118,6 +118,7 @@ int ledger_open(const char *path, bool write, const char *schema, int version, s
 	if (rc == 0) {
 		sqlite3_busy_timeout(l->db, BUSY_MS);
 		sqlite3_db_config(l->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+		ledger_exec(l, "PRAGMA synchronous=NORMAL"); /* each wait for a busy disk counts: the end of a command waits for it */
 		rc = version_of(l, &found);
 	}
 	if (rc == 0 && found > version)
