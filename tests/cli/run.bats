@@ -246,6 +246,13 @@ nccl_script() {
 	[ "$("$davy" history --json | json '[(a["launcher"], len(a["ranks"])) for a in d["attempts"]]')" = "[('mpirun', 2), ('srun', 2), ('srun', 2)]" ]
 }
 
+@test "under Open MPI's mpirun the ranks make one attempt" {
+	command -v mpirun >/dev/null || skip "Open MPI is not installed"
+	run timeout 60 mpirun --allow-run-as-root --oversubscribe -n 3 "$davy" run -q --no-check -- sh -c 'echo from $OMPI_COMM_WORLD_RANK; exit $((OMPI_COMM_WORLD_RANK == 1 ? 9 : 0))'
+	[ "$status" -eq 9 ]
+	[ "$(last 'd["attempt"]["id"], d["attempt"]["launcher"], d["attempt"]["outcome"], d["attempt"]["status"], [r["rank"] for r in d["attempt"]["ranks"]]')" = "1 mpirun failed 9 [0, 1, 2]" ]
+}
+
 @test "where nothing can be written the command runs as ever, is explained, and the loss is said" {
 	run -3 env XDG_STATE_HOME=/proc/nowhere "$davy" run -- sh -c 'echo "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB"; exit 3'
 	[[ "$output" == *"not recorded: /proc/nowhere/davy"* && "$output" == *program.gpu-out-of-memory* ]]
