@@ -36,7 +36,8 @@ static const char *key_of(struct arena *a, struct host *h, const struct launcher
 	struct buf b = BUF_MAX(4096);
 	int64_t began = 0;
 	bool by_name = strcmp(l->name, "srun") == 0;
-	buf_fmt(&b, "%s@%s", l->name, node);
+	const char *slurm_node = by_name ? host_env(h, "SLURMD_NODENAME") : NULL;
+	buf_fmt(&b, "%s@%s", l->name, slurm_node ? slurm_node : node);
 	for (size_t i = 0; i < 4 && l->id[i]; i++) {
 		const char *value = host_env(h, l->id[i]);
 		if (strcmp(l->id[i], "PMI_ID") != 0)

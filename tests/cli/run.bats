@@ -253,6 +253,38 @@ nccl_script() {
 	[ "$(last 'd["attempt"]["id"], d["attempt"]["launcher"], d["attempt"]["outcome"], d["attempt"]["status"], [r["rank"] for r in d["attempt"]["ranks"]]')" = "1 mpirun failed 9 [0, 1, 2]" ]
 }
 
+@test "under Slurm's srun the tasks of a node make one attempt, each step and each node its own" {
+	cat > slurm.py <<-'P'
+	import json, os, subprocess, sys, types
+	# The Slurm of the cluster's tests: all before its first test.
+	path = sys.argv[1] + "/launchers.py"
+	launchers = types.ModuleType("launchers")
+	launchers.__file__ = path
+	exec(compile(open(path).read().split("\ndef slurm(")[0], path, "exec"), launchers.__dict__)
+	missing = launchers.has("slurmctld", "slurmd", "srun", "munged", "unshare") or (os.geteuid() != 0 and "slurmd needs root")
+	if missing:
+	    print(missing)
+	    sys.exit(77)
+	s = launchers.Slurm()
+	try:
+	    why = s.up()
+	    if why:
+	        print(why)
+	        sys.exit(77)
+	    env = dict(s.env, XDG_STATE_HOME=os.environ["XDG_STATE_HOME"])
+	    davy = [os.environ["DAVY"], "run", "-q", "--no-check", "--", "sh", "-c"]
+	    step = lambda *options: launchers.run(["srun"] + list(options[:-1]) + davy + [options[-1]], env)
+	    results = [step("-N2", "--ntasks-per-node=2", "--overcommit", "exit 0")[0], step("-N1", "-n2", "--overcommit", "--kill-on-bad-exit=0", "exit $((SLURM_PROCID * 7))")[0]]
+	    d = json.loads(subprocess.check_output([os.environ["DAVY"], "history", "--json"]))
+	    print(results, [(a["launcher"], a["outcome"], a["status"], len(a["ranks"])) for a in d["attempts"]])
+	finally:
+	    s.close()
+	P
+	run timeout 100 python3 slurm.py "$BATS_TEST_DIRNAME/../network"
+	[ "$status" -ne 77 ] || skip "$output"
+	[ "$output" = "[0, 7] [('srun', 'ok', 0, 2), ('srun', 'ok', 0, 2), ('srun', 'failed', 7, 2)]" ] || { echo "$output"; false; }
+}
+
 @test "where nothing can be written the command runs as ever, is explained, and the loss is said" {
 	run -3 env XDG_STATE_HOME=/proc/nowhere "$davy" run -- sh -c 'echo "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB"; exit 3'
 	[[ "$output" == *"not recorded: /proc/nowhere/davy"* && "$output" == *program.gpu-out-of-memory* ]]
