@@ -10,7 +10,8 @@ import concurrent.futures, json, os, shutil, subprocess, sys, tempfile
 top = os.environ.get("DAVY_SOURCE") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 davy = os.environ.get("DAVY", os.path.join(top, "build/davy"))
 sys.path.insert(0, os.path.join(top, "tests/fake/wheel"))
-import double  # noqa: E402
+sys.path.insert(0, os.path.join(top, "tests"))
+import double, fired  # noqa: E402
 
 # PCI id, capability: as in NVIDIA's list of CUDA GPUs. Class decides about forward compatibility.
 GPUS = [("K80", "102d", 37, "datacentre"), ("M40", "17fd", 52, "datacentre"), ("P100", "15f9", 60, "datacentre"), ("GTX 1080 Ti", "1b06", 61, "geforce"), ("V100", "1db1", 70, "datacentre"),
@@ -86,7 +87,9 @@ CAUSE = {"runs": [None], "minor": [None], "ptx": [None], "no-kernel-old": ["gpu.
 def judge(snapshot, python):
     p = subprocess.run([davy, "check", "--json", "--from", snapshot, "--python", python], capture_output=True, timeout=60)
     try:
-        return json.loads(p.stdout)
+        doc = json.loads(p.stdout)
+        fired.note(doc)
+        return doc
     except ValueError:
         return {"findings": [{"cause": "no JSON: " + p.stderr.decode()[:300], "status": "fail", "says": "", "fixes": []}], "facts": {"gpu": []}}
 

@@ -4,6 +4,8 @@ import json, os, pickle, shutil, subprocess, sys, tempfile
 
 top = os.environ.get("DAVY_SOURCE") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 davy = os.environ.get("DAVY", os.path.join(top, "build/davy"))
+sys.path.insert(0, os.path.join(top, "tests"))
+import fired  # noqa: E402
 n = bad = 0
 
 
@@ -43,6 +45,7 @@ def judge(name, ranks, cause, culprits, write):
             write(folder, r, d)
         p = subprocess.run([davy, "explain", "--json", folder], capture_output=True, timeout=30)
         doc = json.loads(p.stdout)
+        fired.note(doc)
         got = [(f["cause"], sorted(f["ranks"])) for f in doc["findings"] if f["status"] == "fail"]
         good = (got[:1] == [(cause, culprits)]) if cause else (not got and p.returncode == 2)
     except ValueError:
@@ -94,6 +97,7 @@ for run, cause, culprits in (("lock_gil_1st", "program.slow-rank", [9, 14]), ("g
         print("ok %d - the recorded run %s # skip not there" % (n, run))
         continue
     doc = json.loads(subprocess.run([davy, "explain", "--json", os.path.join(shared, run)], capture_output=True, timeout=30).stdout)
+    fired.note(doc)
     got = (doc["findings"][0]["cause"], doc["findings"][0]["ranks"])
     good = got == (cause, culprits)
     bad += not good

@@ -6,7 +6,8 @@ import base64, hashlib, json, os, shutil, subprocess, sys, tempfile
 top = os.environ.get("DAVY_SOURCE") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 davy = os.environ.get("DAVY", os.path.join(top, "build/davy"))
 sys.path.insert(0, os.path.join(top, "tests/fake/wheel"))
-import double  # noqa: E402
+sys.path.insert(0, os.path.join(top, "tests"))
+import double, fired  # noqa: E402
 from double import SITE, below, dist, put  # noqa: E402
 
 n = bad = 0
@@ -40,6 +41,7 @@ def fresh(name):
 def check(root, python, *options):
     p = subprocess.run([davy, "check", "--json", "--root", root, "--python", python] + list(options), env=double.ENVIRONMENT, capture_output=True, timeout=60)
     d = json.loads(p.stdout)
+    fired.note(d)
     return {os.path.basename(i["path"]): i for i in d["facts"]["integrity"]}, {f["cause"]: f for f in d["findings"]}
 
 
@@ -86,6 +88,13 @@ found, findings = check(root, python, "--deep")
 line(found["cv2.abi3.so"]["also_owned_by"] == "opencv-python-headless" and "opencv-python-headless has written over it" in findings["python.package-damaged"]["says"], "by whom a file was overwritten", [found, findings.get("python.package-damaged")])
 line("pytorch-triton has written over" in findings["torch.install-damaged"]["says"], "… also of PyTorch's own companions", [findings.get("torch.install-damaged")])
 line("__init__.py" not in json.dumps([findings["python.package-damaged"]["says"], findings["python.package-damaged"]["evidence"]]), "a folder that packages share is no fault", [findings["python.package-damaged"]])
+
+root, python = fresh("replaced")
+double.part(root + SITE + "/nvidia/cublas/lib/libcublas.so.12", "libcublas.so.12", "12.1")
+with open(root + SITE + "/nvidia/cublas/lib/libcublas.so.12", "ab") as f:
+    f.write(b"of another release")
+found, findings = check(root, python)
+line(findings["torch.install-damaged"]["status"] == "warn" and "nvidia-cublas-cu12" in findings["torch.install-damaged"]["says"], "a library of CUDA that somebody replaced", [found, findings])
 
 root, python = fresh("certificates")
 change(root, "/certifi/cacert.pem")

@@ -6,7 +6,8 @@ import concurrent.futures, json, os, shutil, subprocess, sys, tempfile
 top = os.environ.get("DAVY_SOURCE") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 davy = os.environ.get("DAVY", os.path.join(top, "build/davy"))
 sys.path.insert(0, os.path.join(top, "tests/fake/wheel"))
-import double  # noqa: E402
+sys.path.insert(0, os.path.join(top, "tests"))
+import double, fired  # noqa: E402
 from double import LIB, SITE, below, dist, nccl, part, put  # noqa: E402
 from elfmaker import AARCH64, fatbin, shared  # noqa: E402
 
@@ -19,7 +20,7 @@ class Machine:
 
     def __init__(self, layout="wheel", variant="cu126", glibc="2.39", glibcxx=33, gpu="2330", driver="580.95.05", **more):
         self.root = tempfile.mkdtemp(prefix="davy-lib-")
-        self.gpu, self.driver, self.lines, self.variant = gpu, driver, [], variant
+        self.gpu, self.driver, self.lines, self.gpus = gpu, driver, [], 1
         double.system(self.root, glibc, glibcxx)
         self.python = double.LAYOUTS[layout](self.root, variant, **more)
 
@@ -37,11 +38,13 @@ class Machine:
     def judge(self):
         python = self.python
         base = double.record(davy, self.root, python, self.root + ".base", [line[4:].split("=", 1) for line in self.lines])
-        out = double.machine(self.root + ".machine", base, self.driver, [self.gpu], True, lines=self.lines)
+        out = double.machine(self.root + ".machine", base, self.driver, [self.gpu] * self.gpus, True, lines=self.lines)
         p = subprocess.run([davy, "check", "--json", "--from", out, "--python", python], capture_output=True, timeout=60)
         for d in (self.root, self.root + ".base", self.root + ".base.recorded", self.root + ".machine"):
             shutil.rmtree(d, ignore_errors=True)
-        return json.loads(p.stdout)
+        doc = json.loads(p.stdout)
+        fired.note(doc)
+        return doc
 
 
 SITUATIONS = []
@@ -187,6 +190,55 @@ def extension_of_another_PyTorch():
 def flash_attn_of_another_PyTorch():
     m = Machine()
     m.extension("flash-attn", ["_ZN2at4_ops4gone4callEv"], code="sm_80 sm_90", version="2.8.3")
+    return m
+
+
+@situation("fail library.undefined-symbol: cublasLtMadeUp")
+def cuBLASLt_without_a_function():
+    return Machine(extra_wants=["cublasLtMadeUp"])
+
+
+@situation("fail library.glibc-too-old: 2.28")
+def a_wheel_for_a_newer_C_library_that_shows_it_nowhere():
+    return Machine(glibc="2.17", glibcxx=25)
+
+
+# -- two copies of a package
+def numpy(m, site, version):
+    put(m.root, "%s/numpy-%s.dist-info/METADATA" % (site, version), "Metadata-Version: 2.1\nName: numpy\nVersion: %s\n\n" % version)
+
+
+@situation("warn python.user-site-shadows: 2.2.6")
+def a_package_of_the_user_site():
+    m = Machine("ngc")
+    numpy(m, "/usr/local/lib/python3.12/dist-packages", "1.26.4")
+    numpy(m, "/home/ada/.local/lib/python3.12/site-packages", "2.2.6")
+    m.env("USER", "ada")
+    return m
+
+
+@situation("warn python.duplicate-install: 1.26.4")
+def a_package_in_two_places():
+    m = Machine()
+    numpy(m, SITE, "2.2.6")
+    numpy(m, "/opt/more", "1.26.4")
+    put(m.root, SITE + "/more.pth", "/opt/more\n")
+    return m
+
+
+@situation("fail python.version-unsupported: 3.19", "fail torch.not-installed")
+def a_Python_without_PyTorch():
+    m = Machine()
+    shared(m / "/usr/bin/python3.19", needed=["libc.so.6"], interpreter="/lib64/ld-linux-x86-64.so.2")
+    put(m.root, "/usr/lib/python3.19/os.py", "#\n")
+    m.python = "/usr/bin/python3.19"
+    return m
+
+
+@situation("warn p2p.too-many-peers: 10 GPUs")
+def ten_GPUs_over_PCIe():
+    m = Machine(gpu="26b9")
+    m.gpus = 10
     return m
 
 
