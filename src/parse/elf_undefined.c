@@ -8,7 +8,10 @@ struct name {
 	bool resolved;
 };
 
+#define BEGINNINGS 65536u
+
 struct elf_undefined {
+	uint64_t beginning[BEGINNINGS / 64]; /* a bit for each way in which a wanted name begins: most names of other libraries begin otherwise */
 	struct name *names; /* in the order of the table */
 	size_t count, left;
 	uint32_t *slots;    /* index + 1; 0: free */
@@ -21,6 +24,15 @@ static uint32_t hash(const char *s)
 	while (*s)
 		h = (h ^ (unsigned char)*s++) * 16777619u;
 	return h;
+}
+
+/* By the first eight letters. */
+static uint32_t beginning_of(const char *s)
+{
+	uint64_t x = 0;
+	for (int i = 0; i < 8 && s[i]; i++)
+		x = x << 8 | (unsigned char)s[i];
+	return (uint32_t)(x * 0x9E3779B97F4A7C15u >> 48);
 }
 
 static uint32_t *slot_of(const struct elf_undefined *u, const char *text, uint32_t h)
@@ -47,6 +59,8 @@ struct elf_undefined *parse_elf_undefined(struct arena *a, struct elf *needing)
 		uint32_t h = hash(s.name), *slot = slot_of(u, s.name, h);
 		if (*slot)
 			continue;
+		uint32_t b = beginning_of(s.name);
+		u->beginning[b / 64] |= 1ull << b % 64;
 		u->names[u->count] = (struct name){s.name, h, false};
 		*slot = (uint32_t)++u->count;
 	}
@@ -64,6 +78,9 @@ void parse_elf_undefined_take(struct elf_undefined *u, struct elf *provider)
 		if (parse_u16(p + 6) == 0 || p[4] >> 4 == 0 || at >= provider->dynstr.len)
 			continue; /* undefined, or local */
 		const char *text = provider->dynstr.ptr + at;
+		uint32_t b = beginning_of(text);
+		if (!(u->beginning[b / 64] >> b % 64 & 1))
+			continue;
 		uint32_t slot = *slot_of(u, text, hash(text));
 		if (slot && !u->names[slot - 1].resolved) {
 			u->names[slot - 1].resolved = true;
