@@ -33,9 +33,9 @@ static size_t ask_resolver(struct host *h, struct arena *a, const char *name, in
 	host_probe(h, arena_printf(a, tries ? "resolve %s try %d" : "resolve %s", name, tries), deadline_ms, &p);
 	struct str rest = p.output;
 	if (p.status == HOST_PROBE_TIMEOUT)
-		*ret_why = arena_printf(a, "the resolver gave no answer within %d s", deadline_ms / 1000);
+		*ret_why = "timeout";
 	else if (p.status == HOST_PROBE_SKIPPED)
-		*ret_why = "the probe is not there";
+		*ret_why = "no probe";
 	while (rest.len && parse_json_next(a, &rest, &v) == 0) {
 		for (const struct json *e = parse_json_first(parse_json_get(v, "addresses")); e && n < ADDRESSES_MAX; e = e->next) {
 			ret[n] = (struct host_address){0};
@@ -82,7 +82,7 @@ size_t cluster_targets(struct host *h, struct arena *a, const struct cluster_job
 			all[n++] = files[i];
 	if (n == 0) {
 		one_target(job, self, NULL, &ret[0]);
-		ret[0].why = why ? why : "no address";
+		ret[0].why = why ? why : "none";
 		return 1;
 	}
 	for (size_t i = 0; i < n && count < max; i++) {

@@ -294,12 +294,11 @@ static void add_tallies(const struct result *r, const char *problem, const bool 
 /* How many of its directions a node explains when it is to blame for these sides: all of them must have failed. */
 static int explains(const struct tally *t, int sides)
 {
-	int tested = 0, failed = 0;
+	int failed = 0;
 	for (int k = 0; k < 2; k++) {
 		if (sides & 1 << k) {
 			if (t->failed[k] < t->tested[k] || !t->tested[k])
 				return 0;
-			tested += t->tested[k];
 			failed += t->failed[k];
 		}
 	}

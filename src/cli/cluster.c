@@ -117,7 +117,7 @@ static void examine_myself(struct cli *c, struct cluster_run *run)
 /* A name that is not there yet may come: pods and their services start in any order. */
 static size_t look_for_rank0(struct cli *c, struct cluster_run *run, struct cluster_reach *targets)
 {
-	double until = run->start_ms + (run->join_ms < run->whole_ms / 3 ? 6000 : run->join_ms * 0.9);
+	double until = run->start_ms + run->join_ms * (run->join_ms < run->whole_ms / 3 ? 0.35 : 0.9); /* the pods of a job come one after the other */
 	size_t n;
 	for (int tries = 0;; tries++) {
 		n = cluster_targets(c->host, c->arena, &run->job, &run->self, tries, RESOLVE_MS, targets, TARGETS_MAX);
