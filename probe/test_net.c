@@ -1,12 +1,12 @@
 /* An address of this host: listen on a free port of it (or the given one), connect to it, and send some data there and back. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -92,8 +92,9 @@ static int connect_to(int fd, const union address *a, socklen_t size)
 {
 	int code = 0;
 	socklen_t n = sizeof code;
+	int yes = 1;
 
-	fcntl(fd, F_SETFL, O_NONBLOCK);
+	ioctl(fd, FIONBIO, &yes); /* fcntl has a new version since glibc 2.28 */
 	if (connect(fd, &a->any, size) == 0)
 		return 0;
 	if (errno != EINPROGRESS)
