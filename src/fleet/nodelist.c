@@ -55,7 +55,7 @@ static int expand_range(struct expansion *x, char *prefix, size_t n, struct str 
 static int expand_item(struct expansion *x, char *prefix, size_t n, struct str rest)
 {
 	size_t open = str_find_char(rest, '[', 0), plain = open == SIZE_MAX ? rest.len : open;
-	if (n + plain + 1 > NAME_MAX_BYTES || str_find_char(str_slice(rest, 0, plain), ']', 0) != SIZE_MAX)
+	if (n + plain + 1 > NAME_MAX_BYTES || memchr(rest.ptr, '\0', plain) || str_find_char(str_slice(rest, 0, plain), ']', 0) != SIZE_MAX)
 		return -EINVAL;
 	memcpy(prefix + n, rest.ptr, plain);
 	prefix[n + plain] = '\0';

@@ -85,7 +85,7 @@ static int scan_number(struct json_scan *s, struct json_token *ret)
 	for (; p < s->end; p++) {
 		if (*p >= '0' && *p <= '9')
 			digits = true;
-		else if (*p == '.' || *p == 'e' || *p == 'E' || ((*p == '+' || *p == '-') && (p[-1] == 'e' || p[-1] == 'E')))
+		else if (*p == '.' || *p == 'e' || *p == 'E' || ((*p == '+' || *p == '-') && p > s->at && (p[-1] == 'e' || p[-1] == 'E')))
 			ret->type = JSON_REAL;
 		else
 			break;

@@ -42,6 +42,7 @@ hosts = sorted(glob.glob(os.path.join(top, "tests/hosts/*/expect.txt")))
 reports = sorted(glob.glob(os.path.join(top, "tests/reports/*/input.txt")))
 alone = ["cluster", "--from", os.path.join(top, "tests/hosts/good-cpu"), "--master", "127.0.0.1:29597", "--deadline", "10"]
 runs += [alone + ["--rank", "0", "--size", "1"], alone + ["--rank", "1", "--size", "2"]]
+runs += [["compare", os.path.join(top, "tests/hosts/h100x8"), os.path.join(top, "tests/hosts/mi300x8")], ["compare", "--by", "none"] + [os.path.join(top, "tests/hosts", h) for h in ("h100x8", "a100-pcie-x4", "driver-one-below", "base-ubuntu", "nowhere")]]
 runs += [["check", "--from", os.path.dirname(h)] for h in hosts[::6]] + [["explain", r] for r in reports[::5]]
 bad = 0
 for i, args in enumerate(runs, 1):
