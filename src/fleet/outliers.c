@@ -78,6 +78,22 @@ static void find_stale(struct search *s)
 	}
 }
 
+/* Nobody was examined in the future. Where most seem to be, this machine's clock is the wrong one, and nothing is said. */
+static void find_ahead(struct search *s)
+{
+	const struct align *al = s->al;
+	struct outliers *o = s->out;
+	for (size_t i = 0; s->options->now > 0 && i < al->node_count; i++) {
+		int64_t by = al->nodes[i].time - s->options->now;
+		if (al->nodes[i].time < 0 || by <= AHEAD_S)
+			continue;
+		nodeset_add(&o->ahead, (uint32_t)i);
+		o->ahead_s = by > o->ahead_s ? by : o->ahead_s;
+	}
+	if ((size_t)o->ahead.count * 2 >= al->node_count)
+		nodeset_free(&o->ahead);
+}
+
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -541,6 +557,7 @@ int outliers_find(struct arena *a, const struct align *al, const struct outliers
 	}
 	label_nodes(&s);
 	find_stale(&s);
+	find_ahead(&s);
 	find_missing(&s);
 	int rc = make_groups(&s);
 	for (struct outlier_group *g = o->groups; g && rc == 0; g = g->next) {
@@ -556,6 +573,8 @@ int outliers_find(struct arena *a, const struct align *al, const struct outliers
 
 void outliers_free(struct outliers *o)
 {
+	if (o)
+		nodeset_free(&o->ahead);
 	for (struct outlier_group *g = o ? o->groups : NULL; g; g = g->next) {
 		nodeset_free(&g->nodes);
 		for (struct outlier *f = g->first; f; f = f->next)
@@ -642,6 +661,20 @@ static void spread_row(const struct outliers *o, const struct outlier_group *g, 
 	facts_text(row, spread__grp, g->name, origin);
 }
 
+static void ahead_row(const struct outliers *o, struct facts *facts)
+{
+	const char *nodes = outliers_nodes(o, facts->arena, &o->ahead, NODES_BYTES), *before = facts->node;
+	facts->node = o->label[nodeset_next(&o->ahead, 0)];
+	struct facts_row *row = facts_add(facts, TABLE_spread);
+	facts->node = before;
+	facts_text(row, spread__fact, "clock.ahead_s", nodes);
+	facts_text(row, spread__what, "clock.ahead_s", nodes);
+	facts_text(row, spread__value, arena_printf(facts->arena, "%lld", (long long)o->ahead_s), nodes);
+	facts_text(row, spread__nodes, nodes, nodes);
+	facts_int(row, spread__count, o->ahead.count, nodes);
+	facts_text(row, spread__role, "show", nodes);
+}
+
 void outliers_spread(const struct outliers *o, struct facts *f)
 {
 	int rows = 0;
@@ -659,6 +692,8 @@ void outliers_spread(const struct outliers *o, struct facts *f)
 					n++;
 				}
 		}
+	if (o->ahead.count)
+		ahead_row(o, f);
 	struct facts_row *row = facts_only(f, TABLE_fleet);
 	uint32_t nodes = 0;
 	for (const struct outlier_group *g = o->groups; g; g = g->next)

@@ -70,6 +70,8 @@ struct outliers {
 	const char **missing, **stale;
 	size_t missing_count, stale_count, repeated_count;
 	const char **repeated;        /* host names that came more than once */
+	struct nodeset ahead;         /* nodes whose time lies more than AHEAD_S behind options.now: their clocks, or this machine's, are wrong */
+	int64_t ahead_s;              /* by so much, at most */
 	size_t facts;                 /* that were compared */
 	enum outliers_pair pair;
 	bool same_machine, job;
@@ -77,6 +79,7 @@ struct outliers {
 
 /* 0; -EINVAL options.by names nothing that was kept; -E2BIG it has more than OUTLIER_GROUPS_MAX values. Lives in `a`; nodesets are freed by outliers_free. */
 #define OUTLIER_GROUPS_MAX 200
+#define AHEAD_S 600
 int outliers_find(struct arena *a, const struct align *al, const struct outliers_options *options, struct outliers **ret);
 void outliers_free(struct outliers *o);
 

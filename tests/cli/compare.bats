@@ -91,6 +91,12 @@ diffs='" ".join("%s%s" % (x["fact"], "[%s]" % x["subject"] if x["subject"] else 
 	[[ "$output" == *"NCCL_P2P_DISABLE 只在 node-00003 上有，值为 1"* ]]
 }
 
+@test "a clock that is ahead" {
+	fleet h.json 10 --ndjson f.ndjson
+	sed -i "4s/\"time\": *[0-9]*/\"time\":$(($(date +%s) + 86000))/" f.ndjson
+	[ "$(get "$causes" f.ndjson)" = "host.clock-skew@node-00004" ]
+}
+
 @test "two halves that differ: nobody is in the majority, and it is said" {
 	fleet h.json 4 --ndjson f.ndjson --odd '1:interface[eno1].mtu=9000' --odd '2:interface[eno1].mtu=9000'
 	run "$DAVY" compare f.ndjson
