@@ -44,6 +44,8 @@ struct flight {
 	size_t count, cap;
 	struct group *groups;
 	size_t entries;
+	int64_t *damaged; /* ranks whose dump cannot be read */
+	size_t damaged_count, damaged_cap;
 };
 
 struct flight *flight_new(struct arena *a)
@@ -86,8 +88,11 @@ int flight_add(struct flight *f, const char *name, struct str bytes)
 {
 	const struct json *root;
 	int rc = parse_is_pickle(bytes) ? parse_pickle(f->arena, bytes, &root, NULL) : parse_json(f->arena, bytes, &root, NULL);
-	if (rc < 0)
+	if (rc < 0) {
+		f->damaged = arena_grow(f->arena, f->damaged, f->damaged_count, &f->damaged_cap, sizeof *f->damaged);
+		f->damaged[f->damaged_count++] = rank_of_name(name);
 		return rc;
+	}
 	if (!parse_json_get(root, "entries") && !parse_json_get(root, "pg_status"))
 		return -EBADMSG;
 	int64_t rank = rank_of_name(name), told;
@@ -154,6 +159,47 @@ static void read_config(struct flight *f, const struct json *config)
 	}
 }
 
+/* Before PyTorch 2.4 dumps did not tell the groups: a group is known by its number, and its members are those that speak of it. */
+static struct str group_of_entry(struct flight *f, const struct json *e)
+{
+	const struct json *pg = parse_json_get(e, "process_group"), *first = parse_json_first(pg);
+	struct str name = {0};
+	int64_t id;
+	if (!parse_json_text(first ? first : pg, &name) && parse_json_int(parse_json_get(e, "pg_id"), &id))
+		name = str_of(arena_printf(f->arena, "%lld", (long long)id));
+	return name;
+}
+
+static void add_member(struct flight *f, struct str name, int64_t rank)
+{
+	struct group *g = find_group(f, name);
+	if (!g) {
+		g = arena_alloc(f->arena, sizeof *g);
+		*g = (struct group){.name = name, .ranks = arena_array(f->arena, MEMBERS_MAX, sizeof *g->ranks), .member = arena_array(f->arena, MEMBERS_MAX, sizeof *g->member), .next = f->groups};
+		f->groups = g;
+	}
+	for (size_t i = 0; i < g->size; i++)
+		if (g->ranks[i] == rank)
+			return;
+	if (g->size == MEMBERS_MAX)
+		return;
+	struct member *m = &g->member[g->size];
+	g->ranks[g->size++] = rank;
+	m->enqueued = m->completed = m->first_pending = m->last_pending = m->last_done = -1;
+}
+
+static void groups_from_entries(struct flight *f, const struct dump *d)
+{
+	size_t budget = 100000;
+	if (parse_json_get(d->root, "pg_config"))
+		return;
+	for (const struct json *e = parse_json_first(parse_json_get(d->root, "entries")); e && budget-- > 0; e = e->next) {
+		struct str name = group_of_entry(f, e);
+		if (name.len)
+			add_member(f, name, d->rank);
+	}
+}
+
 static struct member *member_of(struct group *g, int64_t rank)
 {
 	for (size_t i = 0; i < g->size; i++)
@@ -180,8 +226,8 @@ static void read_entry(struct flight *f, const struct dump *d, const struct json
 	struct str group_name, state = {0}, name = {0};
 	int64_t seq = -1, local_id;
 	bool p2p = false;
-	const struct json *pg = parse_json_get(e, "process_group"), *first = parse_json_first(pg);
-	if (!parse_json_text(first ? first : pg, &group_name))
+	group_name = group_of_entry(f, e);
+	if (!group_name.len)
 		return;
 	struct group *g = find_group(f, group_name);
 	struct member *m = g ? member_of(g, d->rank) : NULL;
@@ -389,20 +435,43 @@ static bool mismatches(struct flight *f, struct facts *facts)
 	return found;
 }
 
+static bool is_damaged(const struct flight *f, int64_t rank)
+{
+	for (size_t i = 0; i < f->damaged_count; i++)
+		if (f->damaged[i] == rank)
+			return true;
+	return false;
+}
+
+/* Ranks that others wait for and of which there is no dump: when they are many, the dumps were not collected, which says nothing about them. */
+static size_t count_unknown(const struct flight *f, const struct edges *x)
+{
+	size_t n = 0;
+	for (int64_t r = 0; r < x->ranks; r++)
+		n += x->waited_for[r] && !x->waits[r] && !was_dumped(f, r);
+	return n;
+}
+
 static void culprits(struct flight *f, struct edges *x, struct facts *facts)
 {
-	bool found = false, any_pending = false;
+	bool found = false, any_pending = false, few = count_unknown(f, x) > f->count, unknown = false;
 	for (int64_t r = 0; r < x->ranks; r++) {
 		any_pending |= pending_somewhere(f, r);
 		if (!x->waited_for[r] || x->waits[r])
 			continue;
-		found = true;
 		bool stuck = pending_somewhere(f, r), silent = !was_dumped(f, r);
+		if (silent && (few || is_damaged(f, r))) {
+			unknown = true;
+			continue;
+		}
+		found = true;
 		const char *group = text_of(f->arena, x->why[r]->desc.len ? x->why[r]->desc : x->why[r]->name), *op = text_of(f->arena, x->op[r]);
 		const char *text = arena_printf(f->arena, "rank=%lld group=%s seq=%lld op=\"%s\" state=%s waiting=%zu", (long long)r, group, (long long)x->seq[r], op, stuck ? "scheduled, not completed" : silent ? "no dump" : "never scheduled", x->waiters[r]);
 		say(f, facts, stuck ? "flight.stuck" : silent ? "flight.no-dump" : "flight.never-scheduled", r, x->why[r], x->seq[r], x->op[r], x->waiters[r], text);
 	}
-	if (!found && any_pending)
+	if (!found && unknown)
+		say(f, facts, "flight.incomplete", -1, NULL, 0, (struct str){0}, 0, arena_printf(f->arena, "dumps=%zu damaged=%zu state=\"the ranks that the others wait for left no dump that can be read\"", f->count, f->damaged_count));
+	else if (!found && any_pending)
 		say(f, facts, "flight.all-entered", -1, NULL, 0, (struct str){0}, 0, "state=\"all members have entered, none has completed\"");
 }
 
@@ -413,6 +482,8 @@ void flight_to_facts(struct flight *f, struct facts *facts)
 		return;
 	for (size_t i = 0; i < f->count; i++)
 		read_config(f, parse_json_get(f->dump[i].root, "pg_config"));
+	for (size_t i = 0; i < f->count; i++)
+		groups_from_entries(f, &f->dump[i]);
 	for (size_t i = 0; i < f->count; i++) {
 		const struct json *entries = parse_json_get(f->dump[i].root, "entries");
 		for (struct group *g = f->groups; g; g = g->next) {

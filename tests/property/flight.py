@@ -90,6 +90,27 @@ sizes = dumps(8, 4, lambda r: (20, 19))
 sizes[1]["entries"][0]["input_sizes"] = [[512]]
 judge("another size under the same number", sizes, "program.collective-mismatch", [1], as_json)
 
+few = dumps(8, 4, lambda r: (20, 18) if r == 0 else (None, None))
+judge("one dump of eight was collected", few, None, [], pickled(2))
+old = dumps(8, 4, lambda r: (18, 18) if r == 5 else (20, 18))
+for r, d in old.items():  # PyTorch 2.2 and 2.3: no groups, no status, seq_id
+    d["entries"] = [{**{k: v for k, v in e.items() if k not in ("process_group", "collective_seq_id", "p2p_seq_id", "op_id", "is_p2p")}, "pg_id": 0, "seq_id": e["collective_seq_id"]} for e in d["entries"]]
+    d["entries"].insert(0, {"pg_id": 0, "seq_id": 17, "profiling_name": "nccl:all_reduce", "input_sizes": [[1024]], "state": "completed"})
+    del d["pg_config"], d["pg_status"]
+judge("dumps that do not tell the groups", old, "program.slow-rank", [5], pickled(4))
+
+
+def cut(victim):
+    def write(folder, r, d):
+        data = pickle.dumps(d, 2)
+        with open(os.path.join(folder, "_dump_%d" % r), "wb") as f:
+            f.write(data[:len(data) // 2] if r == victim else data)
+    return write
+
+
+judge("the dump of a bystander is damaged", dumps(8, 2, lambda r: (18, 18) if r == 5 else (20, 18) if r == 4 else (20, 20)), "program.slow-rank", [5], cut(7))
+judge("the dump that matters is damaged", dumps(8, 4, locked), None, [], cut(5))
+
 shared = os.path.join(top, "../shared/cases/flight-recorder")
 for run, cause, culprits in (("lock_gil_1st", "program.slow-rank", [9, 14]), ("gpu_error_1st", "hardware.gpu-hang", [12, 14])):
     n += 1
