@@ -27,6 +27,8 @@ struct explaining {
 	const char *trigger[TRIGGERS_MAX];
 	const struct reader *reader_of[TRIGGERS_MAX];
 	size_t triggers;
+	struct read_line *line; /* of the reader at work */
+	size_t line_cap;
 	struct sources sources;
 	enum unwrap_way unwrap; /* of further readings, see read_again */
 	size_t next; /* source that no thread has taken yet */
@@ -77,7 +79,12 @@ static size_t on_trigger(void *arg, unsigned trigger, const struct logs_lines *l
 	struct explaining *x = arg;
 	if (trigger >= x->triggers)
 		return 0;
-	struct read_line *copy = arena_array(x->c->arena, lines->count, sizeof *copy);
+	/* One buffer for all calls: a file full of triggers makes thousands of them. */
+	if (lines->count > x->line_cap) {
+		x->line_cap = lines->count;
+		x->line = arena_array(x->c->arena, x->line_cap, sizeof *x->line);
+	}
+	struct read_line *copy = x->line;
 	for (size_t i = 0; i < lines->count; i++)
 		copy[i] = (struct read_line){lines->line[i].text, lines->line[i].number};
 	struct read_input in = {.file = lines->file, .line = copy, .count = lines->count};

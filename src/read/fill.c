@@ -35,15 +35,27 @@ static bool same_node(const struct facts_row *row, const struct facts *f)
 	return row->node == f->node || (row->node && f->node && strcmp(row->node, f->node) == 0);
 }
 
+/* No machine has so many: what comes beyond goes into the last row, so that hostile input costs neither memory nor the rules' time. */
+#define ROWS_MAX 1024
+#define GPUS_MAX 128
+
 /* The row of this node whose key equals value; made when there is none. */
 static struct facts_row *keyed(struct facts *f, enum facts_column key, struct str value)
 {
 	enum facts_table t = facts_columns[key].table;
+	struct facts_row *last = NULL;
+	size_t rows = 0;
 	for (struct facts_row *row = f->first[t]; row; row = row->next) {
 		const char *text = facts_get_text(row, key);
-		if (text && same_node(row, f) && str_is(value, text))
+		if (!same_node(row, f))
+			continue;
+		if (text && str_is(value, text))
 			return row;
+		rows++;
+		last = row;
 	}
+	if (rows >= ROWS_MAX)
+		return last;
 	struct facts_row *row = facts_add(f, t);
 	facts_str(row, key, value, NULL);
 	return row;
@@ -56,11 +68,19 @@ struct facts_row *read_driver(struct facts *f, const char *vendor)
 
 struct facts_row *read_gpu(struct facts *f, int64_t index, const char *vendor)
 {
+	struct facts_row *last = NULL;
+	size_t rows = 0;
 	for (struct facts_row *row = f->first[TABLE_gpu]; row; row = row->next) {
 		int64_t n;
-		if (same_node(row, f) && facts_get_int(row, gpu__index, &n) && n == index)
+		if (!same_node(row, f))
+			continue;
+		if (facts_get_int(row, gpu__index, &n) && n == index)
 			return row;
+		rows++;
+		last = row;
 	}
+	if (rows >= GPUS_MAX)
+		return last;
 	struct facts_row *row = facts_add(f, TABLE_gpu);
 	facts_int(row, gpu__index, index, NULL);
 	facts_text(row, gpu__vendor, vendor, NULL);
@@ -116,16 +136,29 @@ struct facts_row *read_pci_device(struct facts *f, struct str address)
 
 struct facts_row *read_rdma_port(struct facts *f, struct str device, int64_t port)
 {
+	struct facts_row *last = NULL;
+	size_t rows = 0;
 	for (struct facts_row *row = f->first[TABLE_rdma_port]; row; row = row->next) {
 		const char *text = facts_get_text(row, rdma_port__device);
 		int64_t n;
-		if (text && same_node(row, f) && str_is(device, text) && facts_get_int(row, rdma_port__port, &n) && n == port)
+		if (!same_node(row, f))
+			continue;
+		if (text && str_is(device, text) && facts_get_int(row, rdma_port__port, &n) && n == port)
 			return row;
+		rows++;
+		last = row;
 	}
+	if (rows >= GPUS_MAX)
+		return last;
 	struct facts_row *row = facts_add(f, TABLE_rdma_port);
 	facts_str(row, rdma_port__device, device, NULL);
 	facts_int(row, rdma_port__port, port, NULL);
 	return row;
+}
+
+struct facts_row *read_library(struct facts *f, struct str soname)
+{
+	return keyed(f, library__soname, soname);
 }
 
 struct facts_row *read_compiler(struct facts *f, const char *name)

@@ -19,6 +19,7 @@ struct facts_row *read_gpu_at(struct facts *f, struct str address, const char *v
 struct facts_row *read_pair(struct facts *f, int64_t a, int64_t b); /* of GPUs; made when new */
 struct facts_row *read_pci_device(struct facts *f, struct str address);
 struct facts_row *read_rdma_port(struct facts *f, struct str device, int64_t port);
+struct facts_row *read_library(struct facts *f, struct str soname);
 struct facts_row *read_compiler(struct facts *f, const char *name);
 /* A distribution; torch fills the torch row too. installer may be NULL. */
 struct facts_row *read_package(struct facts *f, struct str name, struct str version, const char *installer, const char *origin);

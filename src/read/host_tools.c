@@ -256,11 +256,7 @@ static size_t read_ldd(const struct read_input *in, struct facts *f)
 		if (arrow == SIZE_MAX || so == SIZE_MAX || so > arrow || read_prompt(t, &command))
 			break;
 		struct str soname = str_slice(t, 0, arrow), path = str_trim(str_skip(t, arrow + 4));
-		struct facts_row *row = facts_find(f, library__soname, str_dup(f->arena, soname));
-		if (!row) {
-			row = facts_add(f, TABLE_library);
-			facts_str(row, library__soname, soname, origin);
-		}
+		struct facts_row *row = read_library(f, soname);
 		if (str_starts(path, "not found")) {
 			facts_gap(row, library__path, GAP_ABSENT, origin, NULL);
 			read_fill_str(row, library__problem, STR("missing"), origin);

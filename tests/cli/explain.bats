@@ -161,3 +161,18 @@ print(rc, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 96 << 10)' "$
 	run --separate-stderr timeout 10 "$davy" explain hostile.tar
 	[ "$status" -ne 124 ]
 }
+
+@test "tools' output as nobody has it, twenty thousand devices, libraries and packages, ends soon" {
+	python3 - <<-'PY'
+	lines = {"lspci": ["%02x:%02x.0 3D controller: NVIDIA Corporation X\n\tLnkSta: Speed 16GT/s, Width x16" % (i // 32 % 256, i % 32) for i in range(20000)],
+	         "ldd": ["lib%d.so.1 => not found" % i for i in range(20000)], "netdev": ["mlx5_%d port 1 ==> eth%d (Up)" % (i, i) for i in range(20000)],
+	         "gpus": ["CUDA available: True", "GPU %s: NVIDIA A100" % ",".join(map(str, range(1000)))], "pip": ["Package Version", "------- -------"] + ["p%d 1.0" % i for i in range(20000)],
+	         "env": ["export NCCL_X%d=1" % i for i in range(20000)], "topology": ['<system version="1">'] + ['<pci busid="0000:17:00.0" class="0x030200"><gpu dev="1" sm="90"/>'] * 20000}
+	for name, text in lines.items():
+	    open(name + ".log", "w").write("\n".join(text) + "\n")
+	PY
+	for f in lspci ldd netdev gpus pip env topology; do
+		run timeout 20 "$davy" explain --quiet $f.log
+		[ "$status" -le 2 ] || { echo "$f: $status"; false; }
+	done
+}
