@@ -318,7 +318,16 @@ static void set_purpose(struct explaining *x)
 	if (x->facts->first[TABLE_purpose])
 		return;
 	struct facts_row *row = facts_only(x->facts, TABLE_purpose);
+	const struct logs_nccl *n = &x->logs->nccl;
 	facts_text(row, purpose__reason, "log", "log");
+	if (n->version_count || n->network || n->nranks_max > 0) { /* NCCL itself speaks */
+		const char *vendor = x->facts->first[TABLE_gpu] ? facts_get_text(x->facts->first[TABLE_gpu], gpu__vendor) : NULL;
+		facts_text(row, purpose__backend, "nccl", "log");
+		if (vendor)
+			facts_text(row, purpose__accelerator, vendor, "log");
+		if (n->nodes_max > 0)
+			facts_int(row, purpose__nodes, n->nodes_max, "log");
+	}
 	if (x->logs->nccl.nranks_max > 0)
 		facts_int(row, purpose__ranks, x->logs->nccl.nranks_max, "log");
 	else if (x->logs->rank_count > 1)
