@@ -502,6 +502,10 @@ static void read_pth_files(struct collect *c, struct interpreter *py, struct sea
 		for (int n = 0; n < PTH_LINES_MAX && (kind = parse_dist_pth(&text, &line)) != DIST_PTH_END; n++)
 			if (kind == DIST_PTH_PATH)
 				add_pth_line(c, py, site.path, line, site.base);
+			else if (kind == DIST_PTH_CODE && py->code_count < PTH_LINES_MAX) {
+				py->code = arena_grow(c->arena, py->code, py->code_count, &py->code_cap, sizeof *py->code);
+				py->code[py->code_count++] = (struct startup_code){join(c, site.path, site.list.names[i]), "pth", str_dup(c->arena, str_cut(line, 500))};
+			}
 	}
 }
 

@@ -17,6 +17,10 @@ struct search_path {
 	int error; /* why it could not be listed: -ENOENT it is not there */
 };
 
+struct startup_code {
+	const char *path, *kind, *text; /* text NULL: the whole file */
+};
+
 struct interpreter {
 	const char *path;  /* absolute, behind shims, links not followed: sys.executable */
 	const char *real;  /* links followed; NULL: the link is dead */
@@ -34,6 +38,8 @@ struct interpreter {
 	size_t path_count, path_cap;
 	const char *site_packages; /* where pip installs */
 	const char *user_site;     /* NULL: not in use */
+	struct startup_code *code; /* what runs at every start: lines of .pth files */
+	size_t code_count, code_cap;
 };
 
 /* The first executable file of that name on PATH, directories whose path contains `skip` (may be NULL) left out; NULL: none. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "collect/binary.h"
 #include "collect/hashes.h"
 #include "parse/conda_meta.h"
 #include "parse/dist_info.h"
@@ -639,6 +640,18 @@ static void fill_integrity(struct scan *s, const struct package *p, const char *
 		facts_gap(row, integrity__also_owned_by, GAP_ABSENT, path, NULL);
 }
 
+/* pip cannot uninstall or replace what has no RECORD. */
+static void fill_no_record(struct scan *s, const struct package *p, const char *path)
+{
+	struct facts_row *row = facts_add(s->c->facts, TABLE_integrity);
+	facts_text(row, integrity__path, path, p->metadata);
+	facts_text(row, integrity__package, p->name, p->metadata);
+	facts_text(row, integrity__problem, "no-record", path);
+	facts_gap(row, integrity__expected, GAP_ABSENT, path, NULL);
+	facts_gap(row, integrity__found, GAP_ABSENT, path, "not there");
+	facts_gap(row, integrity__also_owned_by, GAP_ABSENT, path, NULL);
+}
+
 static void read_record(struct scan *s, const struct package *p, struct owners *o)
 {
 	const char *path = arena_printf(s->c->arena, "%s/RECORD", p->metadata);
@@ -646,8 +659,11 @@ static void read_record(struct scan *s, const struct package *p, struct owners *
 	struct dist_record r;
 	int rc = host_read(s->c->host, path, RECORD_MAX, &text);
 	if (rc < 0) {
+		bool ours = p->installer && (strcmp(p->installer, "pip") == 0 || strcmp(p->installer, "uv") == 0);
 		if (rc != -ENOENT)
 			facts_table_gap_errno(s->c->facts, TABLE_integrity, rc, path);
+		else if (ours)
+			fill_no_record(s, p, path);
 		return;
 	}
 	while ((rc = parse_dist_record(s->c->arena, &text, &r))) {
@@ -694,6 +710,61 @@ static void check_integrity(struct scan *s)
 	}
 }
 
+/* -- who was built for which NumPy ------------------------------------------------------------------------------------------- */
+
+#define NUMPY_PACKAGES_MAX 60
+#define NUMPY_MODULES_MAX 4 /* of one package: all of a wheel are built alike */
+
+static bool requires_numpy(const struct package *p)
+{
+	struct pep508 r;
+	for (size_t i = 0; i < p->requires_count; i++)
+		if (parse_pep508(p->requires[i], &r) == 0 && str_is_nocase(r.name, "numpy") && !str_has(r.marker, "extra"))
+			return true;
+	return false;
+}
+
+static void find_numpy_user(struct scan *s, const struct package *p)
+{
+	struct str text;
+	struct dist_record r;
+	struct elf_digest d;
+	int looked = 0;
+	if (host_read(s->c->host, arena_printf(s->c->arena, "%s/RECORD", p->metadata), RECORD_MAX, &text) < 0)
+		return;
+	for (int rc; looked < NUMPY_MODULES_MAX && (rc = parse_dist_record(s->c->arena, &text, &r));) {
+		if (rc < 0 || !str_ends(r.path, ".so") || str_has(r.path, ".libs/") || !(str_has(r.path, ".cpython-") || str_has(r.path, ".abi3.")))
+			continue;
+		const char *path = path_of(s, p, &r);
+		looked++;
+		if (collect_binary(s->c->host, s->c->arena, path, ELF_DIGEST_LINK, &d) < 0 || d.numpy_abi < 0)
+			continue;
+		struct facts_row *row = facts_add(s->c->facts, TABLE_numpy_user);
+		facts_text(row, numpy_user__path, path, path);
+		facts_text(row, numpy_user__package, p->name, p->metadata);
+		facts_text(row, numpy_user__version, p->version, p->metadata);
+		facts_int(row, numpy_user__abi, d.numpy_abi, path);
+		return;
+	}
+}
+
+/* Only NumPy 2 breaks what was built for another. */
+static void find_numpy_users(struct scan *s)
+{
+	const struct package *numpy = find(s, "numpy");
+	int n = 0;
+	if (!numpy || !numpy->version || numpy->version[0] < '2' || numpy->version[1] != '.')
+		return;
+	facts_table_read(s->c->facts, TABLE_numpy_user);
+	for (size_t i = 0; i < s->count && n < NUMPY_PACKAGES_MAX; i++) {
+		const struct package *p = &s->all[i];
+		if (p->shadowed || p->broken || p->kind != DIST_INFO || p->on->kind == PATH_DIST || !requires_numpy(p))
+			continue;
+		n++;
+		find_numpy_user(s, p);
+	}
+}
+
 void collect_packages(struct collect *c, const struct interpreter *py)
 {
 	struct scan s = {.c = c, .py = py, .bucket = arena_array(c->arena, BUCKETS, sizeof(size_t))};
@@ -717,5 +788,6 @@ void collect_packages(struct collect *c, const struct interpreter *py)
 	for (size_t i = 0; i < s.count; i++)
 		fill_package(&s, &s.all[i]);
 	fill_requirements(&s);
+	find_numpy_users(&s);
 	check_integrity(&s);
 }

@@ -105,6 +105,33 @@ static void fill_sys_path(struct collect *c, const struct interpreter *py)
 	}
 }
 
+/* site imports sitecustomize and usercustomize, the first of each on the path. */
+static void fill_startup_code(struct collect *c, const struct interpreter *py)
+{
+	static const char *const customs[] = {"sitecustomize", "usercustomize"};
+	facts_table_read(c->facts, TABLE_startup_code);
+	for (size_t i = 0; i < py->code_count; i++) {
+		struct facts_row *row = facts_add(c->facts, TABLE_startup_code);
+		facts_text(row, startup_code__path, py->code[i].path, py->code[i].path);
+		facts_text(row, startup_code__kind, py->code[i].kind, py->code[i].path);
+		facts_text(row, startup_code__text, py->code[i].text, py->code[i].path);
+	}
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; i < py->path_count; i++) {
+			const char *path = arena_printf(c->arena, "%s/%s.py", py->paths[i].path, customs[k]);
+			bool there = false;
+			for (size_t n = 0; n < py->paths[i].list.count && !there; n++)
+				there = strncmp(py->paths[i].list.names[n], customs[k], 13) == 0 && (strcmp(py->paths[i].list.names[n] + 13, ".py") == 0 || !py->paths[i].list.names[n][13]);
+			if (!there && (py->paths[i].listed || !host_exists(c->host, path)))
+				continue;
+			struct facts_row *row = facts_add(c->facts, TABLE_startup_code);
+			facts_text(row, startup_code__path, path, path);
+			facts_text(row, startup_code__kind, customs[k], path);
+			facts_gap(row, startup_code__text, GAP_ABSENT, path, NULL);
+			break;
+		}
+}
+
 /* -- program ------------------------------------------------------------------------------------------------------------ */
 
 struct tool {
@@ -265,6 +292,7 @@ void collect_python(struct collect *c)
 		collect_interpreter_paths(c, &py);
 		fill_python(c, &py, asked);
 		fill_sys_path(c, &py);
+		fill_startup_code(c, &py);
 		collect_torch_start(c);
 	}
 	facts_table_read(c->facts, TABLE_program);
