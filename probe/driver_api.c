@@ -1,3 +1,4 @@
+#include "old_dl.h"
 #include "driver_api.h"
 
 #include <dlfcn.h>

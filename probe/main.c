@@ -1,5 +1,7 @@
 #include "probe.h"
 
+#include "old_dl.h"
+
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -180,13 +182,6 @@ void probe_calling(const char *name, int index)
 }
 
 /* -- libraries ------------------------------------------------------------------------------------------------------------ */
-
-/* glibc 2.34 has these in libc.so.6 under a new version; the old one is in both (start.c). */
-#if defined(__x86_64__)
-__asm__(".symver dlopen,dlopen@GLIBC_2.2.5\n.symver dlsym,dlsym@GLIBC_2.2.5\n.symver dlerror,dlerror@GLIBC_2.2.5");
-#elif defined(__aarch64__)
-__asm__(".symver dlopen,dlopen@GLIBC_2.17\n.symver dlsym,dlsym@GLIBC_2.17\n.symver dlerror,dlerror@GLIBC_2.17");
-#endif
 
 struct link_map_head { /* the start of struct link_map, which dlopen's handle is in glibc */
 	void *base;

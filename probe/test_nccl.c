@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "old_dl.h"
 #include "driver_api.h"
 
 enum { RANKS_MAX = 64, ROUNDS = 10, GRACE_MS = 2000, WORD_MAX = 7 };
