@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "act/test.h"
+#include "base/version.h"
 #include "host/child.h"
 #include "parse/json.h"
 
@@ -73,6 +74,17 @@ static void add(struct command *c, const char *argument)
 		c->argv[c->n++] = argument;
 	c->argv[c->n] = NULL;
 }
+
+/* torchrun of PyTorch 1.x takes a set without flags for no set at all under Python 3.11 and later, unless a rank is named. */
+static bool is_old_torchrun(struct test *t)
+{
+	const struct facts_row *torch = t->facts->first[TABLE_torch], *python = t->facts->first[TABLE_python];
+	const char *release = torch ? facts_get_text(torch, torch__release) : NULL, *version = python ? facts_get_text(python, python__version) : NULL;
+	int old, fresh;
+	return release && version && version_cmp(str_of(release), STR("2.0"), &old) == 0 && old < 0 && version_cmp(str_of(version), STR("3.11"), &fresh) == 0 && fresh >= 0;
+}
+
+#define OLD_TORCHRUN_ARGUMENTS "--redirects 9:1 --tee 9:1"
 
 /* torchrun of this environment; else the module that it starts; else its predecessor. */
 static void launcher(struct test *t, const char *python, struct command *c)
@@ -242,6 +254,9 @@ static void run_script(struct test *t, const char *python, const char *backend, 
 	struct command c = {.n = 0};
 	const char *result_file = arena_printf(t->arena, "%s/%s.json", folder, backend), *name = arena_printf(t->arena, "torch %s", backend);
 	launcher(t, python, &c);
+	bool old = is_old_torchrun(t);
+	for (size_t i = 0; old && i < 4; i++)
+		add(&c, (const char *const[]){"--redirects", "9:1", "--tee", "9:1"}[i]);
 	add(&c, "--nnodes=1");
 	add(&c, arena_printf(t->arena, "--nproc_per_node=%d", ranks));
 	add(&c, "--master_addr=127.0.0.1");
@@ -259,6 +274,10 @@ static void run_script(struct test *t, const char *python, const char *backend, 
 	struct facts_row *row = test_row(t, name, "torch", backend, result);
 	facts_int(row, trial__ranks, ranks, ORIGIN);
 	facts_text(row, trial__library, c.argv[0], ORIGIN);
+	if (old)
+		facts_text(row, trial__arguments, OLD_TORCHRUN_ARGUMENTS, ORIGIN);
+	else
+		facts_gap(row, trial__arguments, GAP_ABSENT, ORIGIN, NULL);
 	if (child.end == HOST_CHILD_EXIT || child.end == HOST_CHILD_SIGNAL)
 		facts_int(row, trial__code, child.code, ORIGIN);
 	if (child.end == HOST_CHILD_NOT_STARTED)
