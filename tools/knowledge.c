@@ -4,17 +4,32 @@
 
 #include "host/host.h"
 #include "judge/compile.h"
+#include "logs/logs.h"
 #include "logs/match.h"
+
+/* Would the scanner leave the pattern out? It does with one that cannot be compiled, or without a piece of text that its lines must have. */
+static bool is_usable(const struct logs_pattern *p)
+{
+	const char *why = NULL;
+	struct logs *l = logs_new(p, 1, NULL, 0, &why);
+	if (why)
+		fprintf(stderr, "pattern %s: %s\n", p->id, why);
+	logs_free(l);
+	return !why;
+}
 
 /* What the log scanner would work out at each start is worked out here. */
 static int add_literals(struct arena *a, struct store *s)
 {
 	struct store_query *read, *write;
-	if (store_prepare(s, "SELECT ord, regex, format FROM pattern", &read, NULL) < 0 || store_prepare(s, "UPDATE pattern SET literals=? WHERE ord=?", &write, NULL) < 0)
+	bool usable = true;
+	if (store_prepare(s, "SELECT ord, regex, format, id FROM pattern", &read, NULL) < 0 || store_prepare(s, "UPDATE pattern SET literals=? WHERE ord=?", &write, NULL) < 0)
 		return -EINVAL;
 	while (store_step(read) > 0) {
-		struct logs_pattern p = {.id = "", .regex = store_text(read, 1), .format = store_text(read, 2)};
-		store_bind_text(write, 1, logs_pattern_literals(a, &p));
+		struct logs_pattern p = {.id = store_text(read, 3), .regex = store_text(read, 1), .format = store_text(read, 2)};
+		const char *literals = logs_pattern_literals(a, &p);
+		usable &= literals || is_usable(&p);
+		store_bind_text(write, 1, literals);
 		store_bind_int(write, 2, store_int(read, 0));
 		int rc = store_step(write);
 		store_reset(write);
@@ -23,7 +38,7 @@ static int add_literals(struct arena *a, struct store *s)
 	}
 	store_finish(read);
 	store_finish(write);
-	return 0;
+	return usable ? 0 : -EINVAL;
 }
 
 int main(int argc, char **argv)
