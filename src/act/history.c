@@ -36,6 +36,8 @@ int history_open(const struct history_place *place, bool write, struct ledger **
 	int rc = place->folder ? 0 : -ENOENT;
 	if (rc == 0 && write)
 		rc = host_state_make(place->logs);
+	if (rc == 0)
+		rc = host_state_look(place->file, write); /* a pipe would hold SQLite for ever, and it knows one error for all that cannot be opened */
 	return rc < 0 ? rc : ledger_open(place->file, write, schema, VERSION, ret);
 }
 

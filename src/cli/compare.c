@@ -105,7 +105,7 @@ static void decide(const struct outliers *o, struct judgement *j)
 {
 	if (j->fails || (o->pair != PAIR_NONE && compare_has_drift(o)))
 		j->verdict = VERDICT_FAILED;
-	else if (o->missing_count || o->stale_count || o->align->lost_count || (o->align->node_count < 2))
+	else if (o->missing_count || o->stale_count || o->align->lost_count || (o->align->node_count < 2) || !o->facts)
 		j->verdict = VERDICT_UNKNOWN;
 	else
 		j->verdict = VERDICT_CLEAN;
@@ -133,6 +133,8 @@ static const char *likeness(struct cli *c, const struct outliers *o, size_t node
 		return cli_tr(c, "No node could be read", "没有读到任何节点");
 	if (nodes < 2 && !c->options.golden)
 		return cli_tr(c, "Only one node could be read: nothing to compare it with", "只读到一个节点，无从比较");
+	if (!o->facts)
+		return cli_tr(c, "They have no fact in common that is compared", "没有可供比较的共同事实");
 	if (o->pair != PAIR_NONE && different)
 		return arena_printf(c->arena, "%s%s", cli_tr(c, "They differ in ", "有差异："), counted(c, (int)different, "fact", "facts", "项"));
 	if (o->pair != PAIR_NONE)

@@ -32,7 +32,9 @@ static int failed(struct past *p, int rc)
 		return cli_fail(c, EXIT_UNKNOWN, cli_tr(c, "%s is damaged or no history of Davy's; move it away, and the next attempt begins a new one", "%s 已损坏或不是 Davy 的历史记录；将其移走后，下一次尝试会重新开始"), p->place.file);
 	if (rc == -EPROTO)
 		return cli_fail(c, EXIT_UNKNOWN, cli_tr(c, "%s was made by a newer Davy", "%s 由更新版本的 Davy 创建"), p->place.file);
-	return cli_fail(c, EXIT_UNKNOWN, "%s: %s", p->place.file ? p->place.file : cli_tr(c, "neither XDG_STATE_HOME nor HOME is set", "XDG_STATE_HOME 和 HOME 均未设置"), strerror(-rc));
+	if (!p->place.file)
+		return cli_fail(c, EXIT_UNKNOWN, "%s", cli_tr(c, "where the history is, is not known: neither XDG_STATE_HOME nor HOME is set to an absolute path", "不知道历史记录在哪里：XDG_STATE_HOME 和 HOME 均未设为绝对路径"));
+	return cli_fail(c, EXIT_UNKNOWN, "%s: %s", p->place.file, rc == -EMEDIUMTYPE ? cli_tr(c, "no regular file", "不是普通文件") : strerror(-rc));
 }
 
 static int open_past(struct past *p, bool write, size_t limit)
@@ -79,7 +81,8 @@ static const char *when(struct cli *c, int64_t ms)
 	char text[32];
 	struct tm tm;
 	time_t t = (time_t)(ms / 1000);
-	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", localtime_r(&t, &tm));
+	if (!localtime_r(&t, &tm) || !strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm))
+		return "?"; /* a damaged history may hold any number */
 	return arena_strdup(c->arena, text);
 }
 
@@ -271,10 +274,10 @@ static int show(struct past *p)
 	named(p, cli_tr(c, "note", "备注"), a->note);
 	named(p, cli_tr(c, "outcome", "结果"), arena_printf(c->arena, "%s, %s", outcome_text(c, a), took(c, a)));
 	if (a->decided->cause)
-		named(p, cli_tr(c, "cause", "原因"), arena_printf(c->arena, "%s (%s)", a->decided->cause, a->decided->certainty));
+		named(p, cli_tr(c, "cause", "原因"), arena_printf(c->arena, "%s (%s)", a->decided->cause, a->decided->certainty ? a->decided->certainty : "?"));
 	named(p, "", a->decided->says ? a->decided->says : a->decided->title);
 	if (a->since)
-		named(p, cli_tr(c, "changed", "变化"), a->changes ? arena_printf(c->arena, cli_tr(c, "since attempt %lld: %s", "与第 %lld 次相比：%s"), (long long)a->since, a->changed) : arena_printf(c->arena, cli_tr(c, "nothing since attempt %lld", "与第 %lld 次相比没有变化"), (long long)a->since));
+		named(p, cli_tr(c, "changed", "变化"), a->changes ? arena_printf(c->arena, cli_tr(c, "since attempt %lld: %s", "与第 %lld 次相比：%s"), (long long)a->since, a->changed ? a->changed : "") : arena_printf(c->arena, cli_tr(c, "nothing since attempt %lld", "与第 %lld 次相比没有变化"), (long long)a->since));
 	for (size_t i = 0; i < a->rank_count; i++)
 		show_rank(p, a, &a->rank[i]);
 	if (c->options.verbose && snapshot)
@@ -318,7 +321,7 @@ static int print_log(struct past *p)
 		for (size_t k = 0; k < 3 && a->rank[i].log; k++)
 			found += print_file(c, arena_printf(c->arena, "%s/%s%s", p->place.logs, a->rank[i].log, ends[k]));
 	if (fflush(stdout) != 0)
-		return EXIT_DEFECT;
+		return cli_fail(c, EXIT_DEFECT, "%s: %s", cli_tr(c, "standard output", "标准输出"), strerror(errno));
 	return found ? 0 : cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "the log of attempt %lld is not there any more", "第 %lld 次尝试的日志已不存在"), (long long)a->id);
 }
 
@@ -411,7 +414,7 @@ static bool about(struct cli *c, const struct history_rank *r, struct history_ab
 static const char *change_text(struct cli *c, const struct history_change *k)
 {
 	const char *none = cli_tr(c, "(not there)", "（没有）"), *dot = strchr(k->fact, '.');
-	const char *fact = k->key ? arena_printf(c->arena, "%.*s[%s]%s", (int)(dot - k->fact), k->fact, k->key, dot) : k->fact;
+	const char *fact = k->key && dot ? arena_printf(c->arena, "%.*s[%s]%s", (int)(dot - k->fact), k->fact, k->key, dot) : k->fact;
 	return arena_printf(c->arena, "%s: %.*s -> %.*s", fact, 120, k->before ? k->before : none, 120, k->after ? k->after : none);
 }
 
@@ -524,12 +527,16 @@ int cli_history(struct cli *c)
 	static const struct {
 		const char *name;
 		int (*run)(struct past *p);
-	} commands[] = {{"list", list}, {"show", show}, {"log", print_log}, {"diff", diff}, {"note", note}};
+		size_t most; /* arguments after the name */
+	} commands[] = {{"list", list, 0}, {"show", show, 1}, {"log", print_log, 1}, {"diff", diff, 3}, {"note", note, 3}};
 	struct past p = {.c = c, .out = BUF_MAX((size_t)64 << 20)};
 	int (*run)(struct past *) = c->arg_count ? NULL : list;
 	for (size_t i = 0; !run && i < sizeof commands / sizeof commands[0]; i++)
-		if (strcmp(c->args[0], commands[i].name) == 0)
+		if (strcmp(c->args[0], commands[i].name) == 0) {
 			run = commands[i].run;
+			if (c->arg_count > commands[i].most + 1 && commands[i].most < 2)
+				return cli_fail(c, EXIT_USAGE, cli_tr(c, "history %s takes no '%s'", "history %s 不接受“%s”"), c->args[0], c->args[commands[i].most + 1]);
+		}
 	if (!run)
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "history knows show, diff, log and note, not '%s'", "history 支持 show、diff、log 和 note，不支持“%s”"), c->args[0]);
 	int rc = run(&p);

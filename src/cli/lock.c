@@ -87,7 +87,7 @@ int cli_plan_lock(struct cli *c)
 	bool to_file = *file && strcmp(file, "-") != 0;
 	if (c->arg_count)
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "plan takes no arguments: '%s'", "plan 不接受参数：“%s”"), c->args[0]);
-	if (c->options.offline || c->options.docker || c->options.from_source || c->options.script || c->options.torch || c->options.driver || c->options.gpu)
+	if (c->options.offline || c->options.docker || c->options.from_source || c->options.script || c->options.torch || c->options.driver || c->options.gpu || c->options.mirror || c->options.arch || c->options.libc)
 		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "--lock writes down what is installed; it goes with --python, --root and --from only", "--lock 记录已安装的内容，只能与 --python、--root、--from 一起使用"));
 	struct host *door = cli_door(c, &status);
 	if (!door)

@@ -119,6 +119,7 @@ int main(int argc, char **argv)
 	const char *why = NULL;
 	int from = 1;
 	host_hold_standard_files();
+	host_survive_file_limit();
 	if (host_open_live(c.arena, NULL, &c.host) < 0)
 		return EXIT_DEFECT;
 	surroundings(&c);

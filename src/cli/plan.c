@@ -293,6 +293,8 @@ int cli_plan(struct cli *c)
 		return cli_plan_lock(c);
 	if (c->arg_count)
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "plan takes no arguments: '%s'", "plan 不接受参数：“%s”"), c->args[0]);
+	if (c->options.offline + c->options.docker + c->options.from_source > 1)
+		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "of --offline, --docker and --from-source name one", "--offline、--docker、--from-source 只能选一个"));
 	if (c->options.torch && !is_version_number(arena_printf(c->arena, "2%s", strchr(c->options.torch, '.') ? strchr(c->options.torch, '.') : "")))
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--torch is a release as 2.4.1, not '%s'", "--torch 应为 2.4.1 这样的版本，而不是“%s”"), c->options.torch);
 	if (c->options.arch && !is_word(c->options.arch))

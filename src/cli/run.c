@@ -160,6 +160,8 @@ static const char *problem(struct cli *c, int error)
 		return cli_tr(c, "history.sqlite there is damaged or no history", "其中的 history.sqlite 已损坏或不是历史记录");
 	case EPROTO:
 		return cli_tr(c, "a newer Davy made it", "由更新版本的 Davy 创建");
+	case EMEDIUMTYPE:
+		return cli_tr(c, "history.sqlite there is no regular file", "其中的 history.sqlite 不是普通文件");
 	case ETIMEDOUT:
 		return cli_tr(c, "the file system does not answer", "文件系统没有响应");
 	default:
@@ -171,7 +173,7 @@ static void say_unrecorded(struct running *r, int error)
 {
 	struct cli *c = r->c;
 	if (is_speaker(r))
-		buf_fmt(&r->said, cli_tr(c, "[davy] this attempt is not recorded: %s: %s\n", "[davy] 本次尝试未能记录：%s：%s\n"), r->place.folder ? r->place.folder : cli_tr(c, "neither XDG_STATE_HOME nor HOME is set", "XDG_STATE_HOME 和 HOME 均未设置"), r->place.folder ? problem(c, error) : "-");
+		buf_fmt(&r->said, cli_tr(c, "[davy] this attempt is not recorded: %s%s%s\n", "[davy] 本次尝试未能记录：%s%s%s\n"), r->place.folder ? r->place.folder : cli_tr(c, "neither XDG_STATE_HOME nor HOME is set to an absolute path", "XDG_STATE_HOME 和 HOME 均未设为绝对路径"), r->place.folder ? cli_tr(c, ": ", "：") : "", r->place.folder ? problem(c, error) : "");
 }
 
 static const char *outcome(const struct host_command_result *res)

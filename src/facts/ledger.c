@@ -108,6 +108,15 @@ static int make_tables(struct ledger *l, const char *schema, int version)
 	return rc;
 }
 
+/* Made a moment ago, or by somebody who did not get further: it has no table yet. */
+static bool is_empty(struct ledger *l)
+{
+	struct ledger_query *q;
+	bool empty = ledger_query(l, &q, "PRAGMA schema_version", "") == 0 && ledger_step(q) > 0 && ledger_int(q, 0) == 0;
+	ledger_finish(q);
+	return empty;
+}
+
 int ledger_open(const char *path, bool write, const char *schema, int version, struct ledger **ret)
 {
 	int found = 0;
@@ -124,7 +133,7 @@ int ledger_open(const char *path, bool write, const char *schema, int version, s
 	if (rc == 0 && found > version)
 		rc = -EPROTO;
 	if (rc == 0 && found == 0)
-		rc = write ? make_tables(l, schema, version) : -EBADMSG;
+		rc = write ? make_tables(l, schema, version) : is_empty(l) ? -ENOENT : -EBADMSG;
 	if (rc < 0)
 		ledger_close(l);
 	else

@@ -342,8 +342,17 @@ static int write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
-/* By a temporary file beside it. 0 or negative errno. */
-static int replace_file(struct arena *a, const char *path, const char *p, size_t n)
+/* A pipe or a character device (/dev/stdout, /dev/null) is written to: it must not make way for a file. A pipe that nobody reads is an error. */
+static int write_through(const char *path, const char *p, size_t n)
+{
+	int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	int rc = fd < 0 || fcntl(fd, F_SETFL, O_WRONLY) < 0 ? -errno : write_all(fd, p, n);
+	if (fd >= 0 && close(fd) < 0 && !rc)
+		rc = -errno;
+	return rc;
+}
+
+static int put_beside(struct arena *a, const char *path, const char *p, size_t n)
 {
 	const char *temporary = arena_printf(a, "%s.partial-%ld", path, (long)getpid());
 	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -354,6 +363,22 @@ static int replace_file(struct arena *a, const char *path, const char *p, size_t
 		rc = -errno;
 	if (rc && fd >= 0)
 		unlink(temporary);
+	return rc;
+}
+
+/* By a temporary file beside it; a link stays and what it names is replaced. 0 or negative errno. */
+static int replace_file(struct arena *a, const char *path, const char *p, size_t n)
+{
+	struct stat st;
+	if (stat(path, &st) < 0)
+		return put_beside(a, path, p, n);
+	if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
+		return write_through(path, p, n);
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	char *real = realpath(path, NULL);
+	int rc = real ? put_beside(a, real, p, n) : -errno;
+	free(real);
 	return rc;
 }
 

@@ -96,6 +96,15 @@ static void end_witness(struct command *c)
 
 /* -- starting ----------------------------------------------------------------------------------------------------------- */
 
+static struct sigaction file_limit_before;
+static bool file_limit_survived;
+
+void host_survive_file_limit(void)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	file_limit_survived = sigaction(SIGXFSZ, &ignore, &file_limit_before) == 0;
+}
+
 static void take_signals(struct command *c)
 {
 	static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -135,6 +144,8 @@ static void become(struct command *c, char *const argv[], char **env, int report
 	if (getppid() != parent)
 		_exit(127);
 	relay_child(c->relays, c->relay_count);
+	if (file_limit_survived)
+		sigaction(SIGXFSZ, &file_limit_before, NULL);
 	give_signals_back(c);
 	execvpe(argv[0], argv, env);
 	int error = errno;

@@ -66,6 +66,8 @@ int host_open_members(struct arena *a, const char *source, const struct host_mem
 int host_open_bytes(struct arena *a, const char *source, struct str bytes, struct host **ret, const char **ret_why);
 /* Before anything is opened: where a standard file is closed, its number is taken, so that no file of ours becomes standard output. */
 void host_hold_standard_files(void);
+/* What is over the limit of a file's size is an error of write from now on, as a full disk is; commands that host_command_run starts get the signal as it was. */
+void host_survive_file_limit(void);
 /* A second live door on the same machine, for another thread: what one of them makes of a large file (host_digest), both have. NULL when h is none. `a` belongs to the
  * thread; close it before h. */
 struct host *host_twin(struct host *h, struct arena *a);

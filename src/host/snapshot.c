@@ -303,7 +303,6 @@ int host_snapshot_write(struct host *h, const char *path, bool redact, const cha
 	bool tar = (n > 8 && strcmp(path + n - 8, ".tar.zst") == 0) || (n > 4 && strcmp(path + n - 4, ".tar") == 0);
 	if (redact)
 		w.redactor = redactor_new(h);
-	signal(SIGXFSZ, SIG_IGN); /* a limit of file size is an error of write, as a full disk is */
 	if (!tar && (rc = begin_folder(&w, path)) < 0)
 		return rc;
 	index_head(&w, &index);

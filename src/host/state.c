@@ -41,6 +41,25 @@ int host_state_make(const char *folder)
 	return 0;
 }
 
+int host_state_look(const char *file, bool write)
+{
+	struct stat st;
+	char folder[4096];
+	const char *slash = strrchr(file, '/');
+	if (stat(file, &st) == 0) {
+		if (!S_ISREG(st.st_mode))
+			return -EMEDIUMTYPE;
+		return access(file, write ? R_OK | W_OK : R_OK) < 0 ? -errno : 0;
+	}
+	if (errno != ENOENT || !write)
+		return -errno;
+	if (!slash || (size_t)(slash - file) >= sizeof folder)
+		return -ENAMETOOLONG;
+	memcpy(folder, file, (size_t)(slash - file));
+	folder[slash - file] = '\0';
+	return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
+}
+
 int host_state_open(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);

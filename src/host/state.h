@@ -12,6 +12,8 @@
 int host_state_folder(struct host *h, const char **ret);
 /* Makes the folder and those above it (0700). 0 or negative errno. */
 int host_state_make(const char *folder);
+/* Can this file be opened, or (write) made? 0; -EMEDIUMTYPE: it is a folder, a pipe or a device, which would hold whoever opens it; or another negative errno. */
+int host_state_look(const char *file, bool write);
 
 int host_state_open(const char *path); /* a new, empty file (0600): its number, or negative errno */
 int host_state_write(int file, const void *p, size_t n); /* at its end; 0 or negative errno */

@@ -41,7 +41,7 @@ static const char *in_memory(const struct elf *e, uint64_t off, uint64_t len)
 {
 	const struct elf_piece *pieces[] = {&e->head, &e->tail, &e->tables};
 	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
-		if (off >= pieces[i]->offset && checked_range(off - pieces[i]->offset, len, pieces[i]->bytes.len))
+		if (pieces[i]->bytes.ptr && off >= pieces[i]->offset && checked_range(off - pieces[i]->offset, len, pieces[i]->bytes.len))
 			return pieces[i]->bytes.ptr + (off - pieces[i]->offset);
 	return NULL;
 }

@@ -1,0 +1,120 @@
+#!/usr/bin/env bats
+# Odd files and odd surroundings of the commands that write or remember something: no hang, no crash, one sentence, nothing replaced that is not Davy's.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	davy=${DAVY:-$BATS_TEST_DIRNAME/../../build/davy}
+	cd "$BATS_TEST_TMPDIR"
+	export XDG_STATE_HOME=$BATS_TEST_TMPDIR/state LC_ALL=C.UTF-8
+	unset LANGUAGE
+}
+
+# as root: what nobody may not; else the test has no other user
+nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+
+@test "a history that is a pipe, a folder, a link to itself or empty: a sentence at once, and the command runs" {
+	mkdir -p state/davy
+	for kind in pipe folder link; do
+		rm -rf state/davy/history.sqlite
+		case $kind in
+		pipe) mkfifo state/davy/history.sqlite ;;
+		folder) mkdir state/davy/history.sqlite ;;
+		link) ln -s history.sqlite state/davy/history.sqlite ;;
+		esac
+		for words in "" show diff "note 1 x" "log 1"; do
+			run -2 timeout 10 "$davy" history $words
+			[ "${#lines[@]}" -eq 1 ]
+			[[ "$output" == "davy: "*"/history.sqlite: "* ]]
+			[[ $kind = link || "$output" == *"no regular file" ]]
+		done
+		run -3 timeout 20 "$davy" run -q --no-check -- sh -c 'exit 3'
+		[[ "$output" == *"not recorded"* ]]
+	done
+	rm -f state/davy/history.sqlite
+	: > state/davy/history.sqlite
+	run -0 "$davy" history
+	[[ "$output" == *"davy run -- COMMAND"* ]]
+	run -66 "$davy" history show
+}
+
+@test "a history that may not be read is not an empty one" {
+	[ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || skip "only root can become somebody else"
+	mkdir -p state/davy
+	chmod 755 . state
+	chmod 700 state/davy
+	run -2 nobody "$davy" history
+	[[ "$output" == "davy: "*"Permission denied" ]]
+}
+
+@test "a history without a place, and words too many" {
+	run -2 env -u HOME -u XDG_STATE_HOME "$davy" history
+	[ "${#lines[@]}" -eq 1 ]
+	[[ "$output" == *"neither XDG_STATE_HOME nor HOME is set to an absolute path" ]]
+	run -64 "$davy" history list 1
+	run -64 "$davy" history show 1 2
+	[[ "$output" == *"'2'"* ]]
+	run -64 "$davy" history log 1 2
+}
+
+@test "a damaged history with times of no calendar" {
+	"$davy" run -q --no-check -- true
+	python3 -c 'import sqlite3; d = sqlite3.connect("state/davy/history.sqlite"); d.execute("UPDATE attempt SET started_ms=?, since=1, changes=1, changed=NULL", (1 << 62,)); d.execute("UPDATE rank SET cause=?, outcome=?", ("x", "\x1b[31m")); d.commit()'
+	run -0 "$davy" history
+	[[ "$output" != *$'\x1b'* ]]
+	run -0 "$davy" history show
+	run -0 "$davy" history --json
+	python3 -m json.tool <<< "$output" >/dev/null
+}
+
+@test "the log of an attempt to a full disk: said" {
+	"$davy" run -q --no-check -- echo hello
+	run -70 bash -c '"$0" history log > /dev/full' "$davy"
+	[[ "$output" == "davy: "*"No space left"* ]]
+}
+
+@test "what is written goes through pipes and devices and links, and replaces none of them" {
+	mkfifo pipe
+	cat pipe > got & reader=$!
+	run -0 timeout 20 "$davy" plan --lock=pipe --python /usr/bin/python3
+	wait $reader
+	[ -p pipe ]
+	[ "$(head -c 11 got)" = "# davy lock" ]
+	run -70 timeout 20 "$davy" plan --lock=pipe --python /usr/bin/python3 # nobody reads it
+	[ -p pipe ]
+	: > real.txt
+	ln -s real.txt link.txt
+	run -0 "$davy" plan --lock=link.txt --python /usr/bin/python3
+	[ -L link.txt ]
+	[ "$(head -c 11 real.txt)" = "# davy lock" ]
+	# a device made here: the machine's own is not at stake
+	mknod full c 1 7 2>/dev/null && (: < full) 2>/dev/null || skip "no device can be made here"
+	run -70 "$davy" plan --lock=full --python /usr/bin/python3
+	[[ "$output" == *"No space left"* ]]
+	[ -c full ]
+}
+
+@test "a limit of file size is an error of write, not Davy's end; the command has its signal" {
+	command -v /usr/bin/python3 >/dev/null || skip "no python3"
+	run -3 bash -c 'ulimit -f 0; exec "$0" run -q --no-check -- sh -c "exit 3" | cat; exit ${PIPESTATUS[0]}' "$davy"
+	[[ "$output" == *"not recorded"* ]]
+	run -70 bash -c 'ulimit -f 0; "$0" plan --lock=small.lock --python /usr/bin/python3 2>&1 | cat; exit ${PIPESTATUS[0]}' "$davy"
+	[[ "$output" == *"small.lock: "* ]]
+	[ ! -e small.lock ]
+	[ -z "$(ls | grep partial)" ]
+	run -153 bash -c 'ulimit -f 0; exec "$0" run -q --no-check -- sh -c "echo x > big; exit 0"' "$davy"
+}
+
+@test "plan: what contradicts itself is named" {
+	run -64 "$davy" plan --offline --docker
+	run -64 "$davy" plan --docker --from-source
+	run -64 "$davy" plan --lock --mirror tsinghua
+	run -64 "$davy" plan --lock --libc 2.28
+}
+
+@test "compare: nodes with nothing in common are not alike" {
+	printf '{"schema":"davy/1","command":"check","facts":{"host":[{"hostname":"n%d"}]}}\n' 1 2 3 > nothing.ndjson
+	run -2 "$davy" compare nothing.ndjson
+	[[ "$output" == *"no fact in common"* ]]
+	[[ "$output" != *"alike"* ]]
+}
