@@ -7,7 +7,7 @@
 static const struct {
 	const char *english, *chinese, *found, *good, *says, *says_zh;
 } needs[] = {
-	{"disk", "磁盘", "SELECT (free_bytes >> 30) || ' GB in ' || path FROM mount WHERE role IN ('cwd', 'home', 'root') ORDER BY role = 'cwd' DESC LIMIT 1", "SELECT free_bytes >= 30 * 1073741824 FROM mount WHERE role IN ('cwd', 'home', 'root') ORDER BY role = 'cwd' DESC LIMIT 1", "a build takes 30 GB and more", "构建需要 30 GB 以上的空间"},
+	{"disk", "磁盘", "SELECT path || '  ' || (free_bytes >> 30) || ' GB' FROM mount WHERE role IN ('cwd', 'home', 'root') ORDER BY role = 'cwd' DESC LIMIT 1", "SELECT free_bytes >= 30 * 1073741824 FROM mount WHERE role IN ('cwd', 'home', 'root') ORDER BY role = 'cwd' DESC LIMIT 1", "a build takes 30 GB and more", "构建需要 30 GB 以上的空间"},
 	{"memory", "内存", "SELECT (min(memory_bytes, coalesce(memory_limit_bytes, memory_bytes)) >> 30) || ' GB, swap ' || (coalesce(swap_bytes, 0) >> 30) || ' GB' FROM system", "SELECT min(memory_bytes, coalesce(memory_limit_bytes, memory_bytes)) + coalesce(swap_bytes, 0) >= 16 * 1073741824 FROM system", "below 16 GB nvcc's jobs are killed; add swap or lower MAX_JOBS", "低于 16 GB 时 nvcc 进程会被杀死；请增加 swap 或降低 MAX_JOBS"},
 	{"CUDA toolkit", "CUDA toolkit", "SELECT version || ' ' || path FROM toolkit WHERE nvcc IS NOT NULL ORDER BY selected_by = 'cuda_home' DESC, selected_by = 'path' DESC LIMIT 1", "SELECT known('toolkit') AND count(*) > 0 FROM toolkit WHERE nvcc IS NOT NULL", "install the CUDA toolkit (nvcc)", "请安装 CUDA toolkit（nvcc）"},
 	{"driver for this toolkit", "驱动与 toolkit", "SELECT version FROM driver WHERE vendor = 'nvidia'", "SELECT driver_runs((SELECT version FROM driver WHERE vendor = 'nvidia'), (SELECT version FROM toolkit WHERE nvcc IS NOT NULL ORDER BY selected_by = 'cuda_home' DESC, selected_by = 'path' DESC LIMIT 1))", "this driver does not run programs of that toolkit", "该驱动不能运行由此 toolkit 编译的程序"},
@@ -23,7 +23,7 @@ static const struct {
 	{"Python headers", "Python 头文件", "SELECT CASE headers WHEN 1 THEN 'Python.h' END FROM python", "SELECT headers FROM python", "install the -dev package of this Python", "请安装该 Python 的 -dev 软件包"},
 	{"cmake", "cmake", "SELECT path FROM program WHERE name = 'cmake'", "SELECT path IS NOT NULL FROM program WHERE name = 'cmake'", "pip install cmake", "pip install cmake"},
 	{"ninja", "ninja", "SELECT path FROM program WHERE name = 'ninja'", "SELECT path IS NOT NULL FROM program WHERE name = 'ninja'", "pip install ninja", "pip install ninja"},
-	{"PYTHONPATH", "PYTHONPATH", "SELECT value FROM variable WHERE name = 'PYTHONPATH'", "SELECT CASE WHEN known('variable') THEN NOT EXISTS (SELECT 1 FROM variable WHERE name = 'PYTHONPATH' AND value <> '') END", "PYTHONPATH can hide the new build: unset it", "PYTHONPATH 可能遮挡新的构建：请取消设置"},
+	{"PYTHONPATH", "PYTHONPATH", "SELECT coalesce((SELECT value FROM variable WHERE name = 'PYTHONPATH' AND value <> ''), '-')", "SELECT CASE WHEN known('variable') THEN NOT EXISTS (SELECT 1 FROM variable WHERE name = 'PYTHONPATH' AND value <> '') END", "PYTHONPATH can hide the new build: unset it", "PYTHONPATH 可能遮挡新的构建：请取消设置"},
 };
 
 /* Is building the right choice at all? */

@@ -323,22 +323,26 @@ static void figures(struct cli *c, const struct cluster_outcome *o, struct buf *
 		if (v[V_MTU_PATH] > 0)
 			add_to(&mtu, (double)v[V_MTU_PATH]);
 	}
-	buf_fmt(out, cli_tr(c, "  %d of %d nodes, %zu of %zu pairs tested", "  %d/%d 个节点，已测试 %zu/%zu 对"), o->count, o->expected, o->tested, o->pairs);
+	struct buf b = BUF_MAX(4096);
+	buf_fmt(&b, cli_tr(c, "%d of %d nodes, %zu of %zu pairs tested", "%d/%d 个节点，已测试 %zu/%zu 对"), o->count, o->expected, o->tested, o->pairs);
 	if (rtt.n)
-		buf_fmt(out, cli_tr(c, "; round trip %.2f to %.2f ms", "；往返 %.2f 到 %.2f ms"), rtt.low, rtt.high);
+		buf_fmt(&b, cli_tr(c, "; round trip %.2f to %.2f ms", "；往返 %.2f 到 %.2f ms"), rtt.low, rtt.high);
 	if (gbps.n)
-		buf_fmt(out, cli_tr(c, "; TCP %.1f to %.1f Gbit/s", "；TCP %.1f 到 %.1f Gbit/s"), gbps.low, gbps.high);
+		buf_fmt(&b, cli_tr(c, "; TCP %.1f to %.1f Gbit/s", "；TCP %.1f 到 %.1f Gbit/s"), gbps.low, gbps.high);
 	if (mtu.n && mtu.low == mtu.high)
-		buf_fmt(out, cli_tr(c, "; packets up to %.0f bytes", "；包长可达 %.0f 字节"), mtu.low);
+		buf_fmt(&b, cli_tr(c, "; packets up to %.0f bytes", "；包长可达 %.0f 字节"), mtu.low);
 	else if (mtu.n)
-		buf_fmt(out, cli_tr(c, "; packets up to %.0f to %.0f bytes", "；包长可达 %.0f 到 %.0f 字节"), mtu.low, mtu.high);
+		buf_fmt(&b, cli_tr(c, "; packets up to %.0f to %.0f bytes", "；包长可达 %.0f 到 %.0f 字节"), mtu.low, mtu.high);
+	text_pad(out, 2);
+	text_wrap(out, buf_view(&b), 2, 2, c->columns);
+	buf_free(&b);
 	buf_text(out, "\n\n");
 }
 
 static const char *headline(struct cli *c, const struct cluster_run *run)
 {
 	const struct cluster_job *j = &run->job;
-	return arena_printf(c->arena, cli_tr(c, "davy %s   %d nodes (%s%s%s), rank 0 on %s, rendezvous %s:%d", "davy %s   %d 个节点（%s%s%s），rank 0 在 %s，会合点 %s:%d"), DAVY_VERSION, j->size, j->launcher, j->id ? " " : "", j->id ? j->id : "",
+	return arena_printf(c->arena, cli_tr(c, "davy %s   %d nodes (%s%s%s), rank 0 on %s, rendezvous %s:%d", "davy %s   %d 个节点（%s%s%s），rank 0 在 %s，会合点 %s:%d"), DAVY_VERSION, j->size, strcmp(j->launcher, "options") == 0 ? cli_tr(c, "by hand", "手动指定") : j->launcher, j->id ? " " : "", j->id ? j->id : "",
 		run->self.name, j->master ? j->master : "?", j->port);
 }
 

@@ -129,7 +129,7 @@ static void scan_all(struct explaining *x)
 
 static const char *size_text(struct cli *c, uint64_t bytes)
 {
-	return bytes < 10000 ? arena_printf(c->arena, "%llu bytes", (unsigned long long)bytes)
+	return bytes < 10000 ? arena_printf(c->arena, cli_tr(c, "%llu bytes", "%llu 字节"), (unsigned long long)bytes)
 		: bytes < 10 << 20 ? arena_printf(c->arena, "%.0f KB", (double)bytes / 1024)
 		: bytes < (uint64_t)10 << 30 ? arena_printf(c->arena, "%.0f MB", (double)bytes / (1 << 20))
 					     : arena_printf(c->arena, "%.1f GB", (double)bytes / (1 << 30));

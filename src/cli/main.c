@@ -109,6 +109,22 @@ static int check_knowledge(struct cli *c)
 	return 0;
 }
 
+/* davy --lang zh_CN explain FILE: the options of all commands may stand before the command; it goes before them. */
+static void command_first(int argc, char **argv)
+{
+	int at = 1;
+	while (at < argc && argv[at][0] == '-') {
+		bool takes_word = strcmp(argv[at], "--lang") == 0 || strcmp(argv[at], "--color") == 0 || strcmp(argv[at], "--knowledge") == 0;
+		at += takes_word ? 2 : 1;
+	}
+	if (at >= argc || (!find_command(argv[at]) && strcmp(argv[at], "help") != 0))
+		return;
+	char *command = argv[at];
+	for (; at > 1; at--)
+		argv[at] = argv[at - 1];
+	argv[1] = command;
+}
+
 int main(int argc, char **argv)
 {
 	/* Memory given back is taken again soon: it stays with the process, so that the kernel need not clear it anew each time. */
@@ -123,11 +139,18 @@ int main(int argc, char **argv)
 	if (host_open_live(c.arena, NULL, &c.host) < 0)
 		return EXIT_DEFECT;
 	surroundings(&c);
+	command_first(argc, argv);
 	if (argc > 1 && argv[1][0] != '-') {
 		c.command = find_command(argv[1]);
 		if (!c.command && strcmp(argv[1], "help") == 0) {
-			c.command = argc > 2 ? find_command(argv[2]) : NULL;
-			return help(&c);
+			bool one = argc > 2 && argv[2][0] != '-';
+			c.command = one ? find_command(argv[2]) : NULL;
+			if (one && !c.command)
+				return cli_fail(&c, EXIT_USAGE, cli_tr(&c, "no command '%s'; see davy --help", "没有命令“%s”；见 davy --help"), argv[2]);
+			if (options_parse(&c, argc, argv, one ? 3 : 2, &why) < 0)
+				return cli_fail(&c, EXIT_USAGE, "%s", why);
+			int failed = appearance(&c);
+			return failed ? failed : help(&c);
 		}
 		if (!c.command)
 			return cli_fail(&c, EXIT_USAGE, cli_tr(&c, "no command '%s'; see davy --help", "没有命令“%s”；见 davy --help"), argv[1]);

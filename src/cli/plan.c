@@ -120,7 +120,7 @@ static void readiness(struct cli *c, struct judge *j, const struct plan *p, stru
 	for (const struct plan_check *k = plan_source_readiness(j, p); k; k = k->next) {
 		buf_fmt(out, "    %s %s", c->unicode ? marks[k->good] : ascii[k->good], k->what);
 		text_pad(out, 26 - text_width(str_of(k->what)));
-		text_wrap(out, str_of(arena_printf(c->arena, "%s%s%s", k->found ? k->found : "", k->found && k->says ? ": " : "", k->says ? k->says : "")), 32, 32, c->columns);
+		text_wrap(out, str_of(arena_printf(c->arena, "%s%s%s", k->found ? k->found : "", k->found && k->says ? cli_tr(c, ": ", "：") : "", k->says ? k->says : "")), 32, 32, c->columns);
 		buf_char(out, '\n');
 	}
 }

@@ -84,6 +84,17 @@ static const char *stage_label(const struct cli *c, const char *stage)
 	return stage;
 }
 
+/* Davy's own words about what is missing; what others said stays as it is. */
+static const char *message_text(struct cli *c, const char *message)
+{
+	static const char *const chinese[][2] = {
+		{"no PyTorch", "没有安装 PyTorch"}, {"not built into this PyTorch", "未编入这个 PyTorch"}, {"no libnccl.so.2 is found", "找不到 libnccl.so.2"}};
+	for (size_t i = 0; c->chinese && i < sizeof chinese / sizeof chinese[0]; i++)
+		if (strcmp(message, chinese[i][0]) == 0)
+			return chinese[i][1];
+	return message;
+}
+
 /* "cuMemAlloc: out of memory (2)", "hangs in cuMemcpyPeer", "rank 3 ended with signal 11 in ncclCommInitRank" */
 static const char *how_bad(struct cli *c, const struct facts_row *row)
 {
@@ -105,7 +116,7 @@ static const char *how_bad(struct cli *c, const struct facts_row *row)
 		buf_fmt(&b, is(get(row, trial__control), "ok") ? cli_tr(c, "torchrun failed (exit status %lld); the ranks started without it: sum right", "torchrun 失败（退出码 %lld）；不经它直接启动进程：求和正确")
 							      : cli_tr(c, "ended with exit status %lld", "以退出码 %lld 结束"), (long long)code);
 	else if (*call || *message)
-		buf_fmt(&b, "%s%s%s", call, *call && *message ? ": " : "", message);
+		buf_fmt(&b, "%s%s%s", call, *call && *message ? ": " : "", message_text(c, message));
 	else
 		buf_text(&b, cli_tr(c, "failed", "失败"));
 	if (is(result, "error") && code > 0 && (*call || *message))

@@ -374,11 +374,11 @@ static void count_explained(struct judge *j, struct finding *f)
 
 /* -- verdict ------------------------------------------------------------------------------------------------------------ */
 
-static bool failure_seen(const struct judge *j)
+static bool has_event(const struct judge *j, const char *wanted)
 {
 	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
 		const char *class = facts_get_text(event, event__class);
-		if (class && (strcmp(class, "evidence") == 0 || strcmp(class, "consequence") == 0))
+		if (class && strcmp(class, wanted) == 0)
 			return true;
 	}
 	return false;
@@ -420,7 +420,9 @@ static void decide(struct judge *j, struct judgement *ret, const struct stage_se
 		ret->verdict = ret->fails ? VERDICT_NOT_READY : unknown ? VERDICT_UNKNOWN : VERDICT_READY;
 		return;
 	}
-	ret->failure_seen = failure_seen(j);
+	bool consequences = has_event(j, "consequence");
+	ret->failure_seen = consequences || has_event(j, "evidence");
+	ret->failed = consequences || ret->fails;
 	ret->verdict = established ? VERDICT_FAILED : ret->fails || ret->failure_seen ? VERDICT_UNKNOWN : VERDICT_CLEAN;
 }
 

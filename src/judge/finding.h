@@ -77,7 +77,8 @@ struct judgement {
 	int stage_stands_on[STAGE_COUNT];      /* of a stage not reached: the stage that is missing */
 	const char *backend;                   /* ready for what */
 	int64_t ranks;
-	bool failure_seen;                     /* explain: the input shows a failure */
+	bool failure_seen;                     /* explain: the input holds lines that may tell of a failure */
+	bool failed;                           /* explain: it shows that something failed, not only what it was about */
 	const char *const *ask;                /* when nothing decides: what to collect; NULL-terminated or NULL */
 };
 

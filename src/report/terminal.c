@@ -1,10 +1,11 @@
 /* For people: the map with this machine's path, the findings, one verdict line. */
-#include "report/report.h"
+#include "report/evidence.h"
 #include "report/text.h"
 
 #define LABEL_COLUMN 6
 #define VALUE_COLUMN 16
 #define EVIDENCE_SHOWN 5
+#define EVIDENCE_BYTES 400
 #define LINE_MAX_BYTES 600
 
 static const char *tr(const struct report *r, const char *english, const char *chinese)
@@ -48,10 +49,10 @@ static void map_line(const struct report *r, struct buf *out, int stage)
 	if (s == STAGE_SILENT)
 		s = STAGE_FINE;
 	if (s == STAGE_NOT_REACHED)
-		line = arena_printf(r->arena, tr(r, "not reached: stands on %s", "未检查：依赖于%s"), stage_label(r, j->stage_stands_on[stage]));
+		line = arena_printf(r->arena, tr(r, "not reached: stands on %s", "未检查：依赖于 %s"), stage_label(r, j->stage_stands_on[stage]));
 	for (const struct finding *f = j->findings; f && (s == STAGE_FAIL || s == STAGE_WARN); f = f->next) {
 		if (f->stage == stage && (f->status == STATUS_FAIL || f->status == STATUS_WARN)) {
-			line = line && s == STAGE_WARN ? line : f->title;
+			line = f->title;
 			break;
 		}
 	}
@@ -90,63 +91,14 @@ static void line_of(const struct report *r, struct buf *out, const char *name, b
 	buf_char(out, '\n');
 }
 
-static const char *value_text(const struct report *r, const struct evidence *e)
-{
-	const struct facts_value *v = e->value;
-	if (v->gap != GAP_NONE)
-		return tr(r, "none", "无");
-	switch (e->type) {
-	case FACTS_TEXT:
-		return v->text;
-	case FACTS_REAL:
-		return arena_printf(r->arena, "%g", v->r);
-	case FACTS_BOOL:
-		return v->i ? tr(r, "yes", "是") : tr(r, "no", "否");
-	case FACTS_INT:
-		break;
-	}
-	return arena_printf(r->arena, "%lld", (long long)v->i);
-}
-
-/* What says nothing to a person: the name of what the line speaks of, and what only lets a rule apply. */
-static bool is_aside(const struct finding *f, const struct evidence *e)
-{
-	static const char *const asides[] = {"system.platform", "driver.vendor", "driver.loaded", "variable.name", "variable.problem", "variable.detail", "package.canonical", "package.name", "gpu.index", "torch.build", "system.root_kind", "package.location", "torch.nccl_package", "trial.subject", "trial.stage", "trial.trial"};
-	if (e == f->evidence && !e->next)
-		return false;
-	for (size_t i = 0; i < sizeof asides / sizeof asides[0]; i++)
-		if (e->fact && strcmp(e->fact, asides[i]) == 0)
-			return true;
-	return false;
-}
-
-/* A fact in one line: what, of which one, its value, where it was read. */
-static const char *fact_text(const struct report *r, const struct finding *f, const struct evidence *e)
-{
-	const char *of = e->subject ? e->subject : f->table && strncmp(e->fact, f->table, strlen(f->table)) == 0 ? f->key : NULL;
-	const char *origin = e->origin && strncmp(e->origin, "tables: ", 8) != 0 ? e->origin : NULL, *dot_at = strchr(e->fact, '.'), *what = e->fact;
-	if (of && strcmp(e->fact, "variable.value") == 0)
-		what = of;
-	else if (of && dot_at && strlen(of) < 40 && !strchr(of, '/'))
-		what = arena_printf(r->arena, "%.*s[%s]%s", (int)(dot_at - e->fact), e->fact, of, dot_at);
-	return arena_printf(r->arena, "%s = %s%s%s", what, value_text(r, e), origin ? "   " : "", origin ? origin : "");
-}
-
 static void seen(const struct report *r, struct buf *out, const struct finding *f)
 {
-	int n = 0;
-	bool only_asides = true;
-	for (const struct evidence *e = f->evidence; e; e = e->next)
-		only_asides &= is_aside(f, e);
-	for (const struct evidence *e = f->evidence; e && (r->verbose || n < EVIDENCE_SHOWN); e = e->next) {
-		if (!r->verbose && !only_asides && is_aside(f, e))
-			continue;
-		const char *text = e->fact ? fact_text(r, f, e)
-					   : arena_printf(r->arena, "%s:%lld  %s", e->file ? e->file : "-", (long long)e->line, e->text ? e->text : "");
-		struct str s = str_of(text);
-		if (!r->verbose && s.len > 400)
-			s = str_cut(s, 400);
-		line_of(r, out, tr(r, "seen", "依据"), n++ == 0, s, true);
+	const struct evidence *e = f->evidence;
+	for (int n = 0; r->verbose || n < EVIDENCE_SHOWN; n++) {
+		const char *line = evidence_line(r, f, &e);
+		if (!line)
+			break;
+		line_of(r, out, tr(r, "seen", "依据"), n == 0, r->verbose ? str_of(line) : str_cut(str_of(line), EVIDENCE_BYTES), true);
 	}
 }
 
@@ -310,7 +262,8 @@ const char *report_verdict(const struct report *r)
 		buf_fmt(&b, "%s%s", tr(r, "Not ready", "未就绪"), for_what(r));
 		break;
 	case VERDICT_UNKNOWN:
-		buf_text(&b, strcmp(r->command, "explain") == 0 ? tr(r, "It failed, and the cause is not established", "任务失败，但原因尚未确定") : "");
+		if (strcmp(r->command, "explain") == 0)
+			buf_text(&b, j->failed ? tr(r, "It failed, and the cause is not established", "任务失败，但原因尚未确定") : tr(r, "No failure is certain, and no cause was found", "未能确认是否失败，也没有找到原因"));
 		if (!b.len)
 			buf_fmt(&b, "%s%s", tr(r, "Could not tell whether this machine is ready", "无法判断是否就绪"), for_what(r));
 		break;
@@ -331,6 +284,12 @@ const char *report_verdict(const struct report *r)
 	const char *text = arena_strndup(r->arena, b.ptr, b.len);
 	buf_free(&b);
 	return text;
+}
+
+static const char *duration(const struct report *r)
+{
+	double ms = r->total_ms;
+	return ms >= 10000 ? arena_printf(r->arena, "%.1f s", ms / 1000) : arena_printf(r->arena, ms < 10 ? "%.1f ms" : "%.0f ms", ms);
 }
 
 void report_terminal(const struct report *r, struct buf *out)
@@ -360,7 +319,7 @@ void report_terminal(const struct report *r, struct buf *out)
 			line_of(r, out, tr(r, "collect", "请收集"), i == 0, str_of(j->ask[i]), false);
 		buf_char(out, '\n');
 	}
-	const char *verdict = report_verdict(r), *took = arena_printf(r->arena, r->total_ms < 10 ? "%.1f ms" : "%.0f ms", r->total_ms);
+	const char *verdict = report_verdict(r), *took = duration(r);
 	int width = 2 + text_width(str_of(verdict)), right = (int)strlen(took);
 	enum text_style style = j->verdict == VERDICT_READY || j->verdict == VERDICT_CLEAN ? TEXT_GREEN : j->verdict == VERDICT_UNKNOWN ? TEXT_YELLOW : TEXT_RED;
 	text_pad(out, 2);

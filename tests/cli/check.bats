@@ -209,6 +209,29 @@ no_gpu() { [ ! -e /dev/nvidiactl ] || skip "this host has NVIDIA GPUs"; }
 	[[ "$output" == *"gpu[1].name = "* ]]
 }
 
+@test "evidence reads: one place once, sizes with a unit, no names of what is named" {
+	run -1 "$davy" check --from "$source/tests/hosts/host-shm-64mb"
+	[[ "$output" == *"seen      mount.size = 64 MB   /dev/shm"* ]]
+	run -1 "$davy" check --verbose --from "$source/tests/hosts/host-shm-64mb"
+	[[ "$output" == *"mount.size_bytes = 67108864"* ]]
+	run -1 "$davy" check --from "$source/tests/hosts/driver-too-old"
+	[[ "$output" == *"seen      torch.version = 2.8.0+cu128, cuda = 12.8"* ]]
+	[ "$(grep -c 'torch/version.py$' <<<"$output")" = 1 ]
+	run -1 "$davy" check --from "$source/tests/hosts/gpu-host-cpu-torch"
+	[[ "$output" != *"torch.location = "* ]] || [ "$(grep -c '^ *\(torch.location = \)\?/opt/venv/lib/python3.12/site-packages/torch$' <<<"$output")" = 1 ]
+}
+
+@test "options of all commands may stand before the command; help knows the language and unknown words" {
+	run -0 "$davy" --lang zh_CN help explain
+	[[ "$output" == *"找出失败的根本原因"* ]]
+	run -1 "$davy" --lang zh_CN check --from "$source/tests/hosts/host-shm-64mb"
+	[[ "$output" == *"未就绪"* ]]
+	run -64 "$davy" help explan
+	printf 'Found existing installation: torch 2.6.0\nSuccessfully installed torch-2.7.1\n' > pip.log
+	run "$davy" explain pip.log
+	[[ "$output" != *"It failed"* ]]
+}
+
 @test "Markdown and HTML for sharing: private data replaced, text escaped" {
 	run -1 "$davy" check --markdown --html page.html --from "$source/tests/hosts/gpu-host-cpu-torch"
 	[[ "$output" == *'(`torch.cpu-build`'* ]]
