@@ -2,6 +2,7 @@
  *
  *   merge     candidates of one cause become one finding: the strongest certainty, all evidence, all ranks.
  *   survived  what stands in a log before the run ended well, and had no consequence, is a warning and no fault.
+ *   told      what an article, a change log or a request for a feature quotes is a warning, when nothing beside it looks like the log of a run.
  *   doubt     one symptom, several causes: when one of them is likely or certain, the merely possible ones go.
  *   ground    on a machine, what stands on a missing ground is not reached: no PyTorch with CUDA, no companions to judge.
  *   fold      a finding that another one explains (declared in the cause) lies folded under it.
@@ -185,8 +186,8 @@ static void rank_by_host(struct judge *j, struct finding *f)
 
 /* -- survived ----------------------------------------------------------------------------------------------------------- */
 
-/* Where the log says that the run ended well; -1 when it does not, or when something failed as well. */
-static int64_t end_of_good_run(struct judge *j)
+/* Where the last line of one of these patterns stands; -1 when there is none, or when something failed as well. */
+static int64_t last_good(struct judge *j, const char *const *patterns, size_t count)
 {
 	int64_t end = -1;
 	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
@@ -194,19 +195,66 @@ static int64_t end_of_good_run(struct judge *j)
 		int64_t seq;
 		if (class && strcmp(class, "consequence") == 0)
 			return -1;
-		if (pattern && strcmp(pattern, "run.finished") == 0 && facts_get_int(event, event__seq, &seq) && seq > end)
-			end = seq;
+		if (pattern && strcmp(pattern, "run.hang") == 0)
+			return -1;
+		for (size_t i = 0; i < count && pattern; i++)
+			if (strcmp(pattern, patterns[i]) == 0 && facts_get_int(event, event__seq, &seq) && seq > end)
+				end = seq;
 	}
 	return end;
 }
 
-/* The environment only: hardware, networks and programs can be at fault though the run reaches its end. */
+static void soften_before(struct finding *f, int64_t end)
+{
+	if (f->status == STATUS_FAIL && f->first_seq >= 0 && f->first_seq < end)
+		f->status = STATUS_WARN;
+}
+
+/* Hardware, networks and programs can be at fault though the run reaches its end. But a network over which NCCL then connected works, and an exception
+ * after which a server still answers ended one request and no rank. */
 static void soften_survived(struct judge *j, struct finding *list)
 {
-	int last_stage = stage_by_name("toolchain", 9);
-	int64_t end = j->mode == JUDGE_EXPLAIN ? end_of_good_run(j) : -1;
-	for (struct finding *f = list; f && end >= 0; f = f->next)
-		if (f->status == STATUS_FAIL && f->stage <= last_stage && f->first_seq >= 0 && f->first_seq < end)
+	static const char *const finished[] = {"run.finished"}, *const connected[] = {"nccl.init-complete"}, *const served[] = {"run.served"};
+	int toolchain = stage_by_name("toolchain", 9), container = stage_by_name("container", 9), host = stage_by_name("host", 4), network = stage_by_name("network", 7), launch = stage_by_name("launch", 6);
+	if (j->mode != JUDGE_EXPLAIN)
+		return;
+	int64_t end = last_good(j, finished, 1), init = last_good(j, connected, 1), answer = last_good(j, served, 1);
+	for (struct finding *f = list; f; f = f->next) {
+		if (f->stage <= toolchain || f->stage == container || f->stage == host || f->stage == launch)
+			soften_before(f, end);
+		if (f->stage == network)
+			soften_before(f, init);
+		if (strcmp(f->cause, "program.exception") == 0)
+			soften_before(f, answer);
+	}
+}
+
+/* -- told --------------------------------------------------------------------------------------------------------------- */
+
+/* Does the text say of itself that it is an article, a change log or a request for a feature, and does nothing in it look like the log of a run? */
+static bool is_about_something(struct judge *j)
+{
+	bool says_so = false;
+	double time;
+	int64_t rank;
+	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
+		const char *pattern = facts_get_text(event, event__pattern);
+		if (!pattern)
+			continue;
+		if (strcmp(pattern, "text.article") == 0 || strcmp(pattern, "text.feature-request") == 0 || strcmp(pattern, "text.change-log") == 0)
+			says_so = true;
+		else if (strcmp(pattern, "program.traceback") == 0 || facts_get_int(event, event__rank, &rank) || facts_get_real(event, event__time, &time) || facts_get_text(event, event__host))
+			return false;
+	}
+	return says_so;
+}
+
+static void soften_told(struct judge *j, struct finding *list)
+{
+	if (j->mode != JUDGE_EXPLAIN || !is_about_something(j))
+		return;
+	for (struct finding *f = list; f; f = f->next)
+		if (f->status == STATUS_FAIL && f->first_seq >= 0)
 			f->status = STATUS_WARN;
 }
 
@@ -432,6 +480,7 @@ void causes_order(struct judge *j, struct candidates *c, const struct stage_seen
 	for (struct finding *f = list; f; f = f->next)
 		rank_by_host(j, f);
 	soften_survived(j, list);
+	soften_told(j, list);
 	drop_doubts(&list);
 	apply_grounds(j, &list, ret);
 	sort(&list);

@@ -10,6 +10,7 @@
 #include "logs/logs.h"
 #include "logs/notes.h"
 #include "logs/tape.h"
+#include "logs/told.h"
 
 #define CHUNK ((size_t)LOGS_SMALL)
 #define LINE_MAX_BYTES ((size_t)64 << 10) /* longer lines are cut into pieces */
@@ -119,6 +120,27 @@ static bool is_trigger_of_notes(const struct scanner *s, unsigned owner)
 	return owner >= count && owner < count + NOTES_TRIGGERS;
 }
 
+/* The line before the one at hand; empty at the begin of a chunk. */
+static struct str line_before(const struct scanner *s)
+{
+	size_t end = s->start ? s->start - 1 : 0, start = end;
+	while (start > 0 && end - start < 400 && s->p[start - 1] != '\n')
+		start--;
+	return str_n(s->p + start, end - start);
+}
+
+/* Evidence that is only told of is none. */
+static size_t drop_told(const struct scanner *s, struct str message, struct logs_hit *hit, size_t n)
+{
+	size_t kept = 0;
+	if (n == 0 || !told_only(message, line_before(s)))
+		return n;
+	for (size_t i = 0; i < n; i++)
+		if (logs_matcher_pattern(s->l->matcher, hit[i].pattern)->class == LOGS_NOISE)
+			hit[kept++] = hit[i];
+	return kept;
+}
+
 /* One record: a line, or a part of one. */
 static void process_record(struct scanner *s, struct str record, size_t number)
 {
@@ -131,6 +153,7 @@ static void process_record(struct scanner *s, struct str record, size_t number)
 		if (is_trigger_of_notes(s, s->candidate[i]))
 			notes_line(&s->notes, s->candidate[i] - (unsigned)logs_matcher_pattern_count(s->l->matcher), &p, record, s->file, number);
 	size_t n = logs_match(s->l->matcher, s->scratch, p.message, record, s->candidate, s->candidates, hit);
+	n = drop_told(s, p.message, hit, n);
 	for (size_t i = 0; i < n; i++)
 		add_event(s, &p, &hit[i], number);
 }

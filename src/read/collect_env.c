@@ -216,7 +216,7 @@ static void shm_line(struct facts *f, struct str value, const char *origin)
 static void gpu_type_line(struct facts *f, struct str value, const char *origin)
 {
 	if (value.len && value.len < 80 && !str_is(value, "None") && !f->first[TABLE_gpu])
-		read_fill_str(read_gpu(f, 0, str_has(value, "AMD") ? "amd" : str_starts(value, "Ascend") ? "ascend" : "nvidia"), gpu__name, value, origin);
+		read_fill_str(read_gpu(f, 0, str_has(value, "AMD") ? "amd" : str_starts(value, "Intel") ? "intel" : str_starts(value, "Ascend") ? "ascend" : "nvidia"), gpu__name, value, origin);
 }
 
 static void ulimit_soft(struct facts *f, struct str value, const char *origin)

@@ -123,7 +123,7 @@ static void take_gpu_name(struct facts *f, struct str v, const char *origin)
 {
 	v = unquoted(v);
 	if (v.len > 2 && v.len < 80)
-		read_fill_str(read_gpu(f, 0, "nvidia"), gpu__name, v, origin);
+		read_fill_str(read_gpu(f, 0, str_starts(v, "AMD") ? "amd" : str_starts(v, "Intel") ? "intel" : "nvidia"), gpu__name, v, origin);
 }
 
 static void take_numpy(struct facts *f, struct str v, const char *origin)
