@@ -75,6 +75,8 @@ static int check_python(struct cli *c, struct host *door)
 	int rc = host_stat(door, path, &st);
 	if (rc == -ENOENT || rc == -ENOTDIR)
 		return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "--python %s: there is no such interpreter or environment", "--python %s：没有这个解释器或环境"), path);
+	if (rc == 0 && host_is_live(door) && st.kind != HOST_DIR && (st.kind != HOST_FILE || !(st.mode & 0111)))
+		return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "--python %s: neither a program nor a folder", "--python %s：既不是程序，也不是目录"), path);
 	return 0;
 }
 

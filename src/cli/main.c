@@ -48,6 +48,19 @@ static void surroundings(struct cli *c)
 	c->chinese = strncmp(locale(c, "LC_MESSAGES"), "zh", 2) == 0 && c->unicode;
 }
 
+/* A name that no rule knows would be "ready" for ever. */
+static int check_backend(struct cli *c)
+{
+	static const char *const names[] = {"nccl", "gloo", "hccl", "cncl", "mccl", "eccl", "bccl", "rbln-ccl", "xccl", "xla"};
+	const char *backend = c->options.backend;
+	for (size_t i = 0; backend && i < sizeof names / sizeof *names; i++)
+		if (strcmp(backend, names[i]) == 0)
+			return 0;
+	if (!backend || (strcmp(backend, "cpu") == 0 && strcmp(c->command->name, "plan") == 0))
+		return 0;
+	return cli_fail(c, EXIT_USAGE, cli_tr(c, "--for is nccl, gloo, hccl, cncl, mccl, eccl, bccl, rbln-ccl, xccl or xla, not '%s'", "--for 只能是 nccl、gloo、hccl、cncl、mccl、eccl、bccl、rbln-ccl、xccl 或 xla，而不是“%s”"), backend);
+}
+
 /* Options of all commands that change how texts look. */
 static int appearance(struct cli *c)
 {
@@ -177,6 +190,8 @@ int main(int argc, char **argv)
 		return help(&c);
 	}
 	rc = check_knowledge(&c);
+	if (!rc)
+		rc = check_backend(&c);
 	if (rc)
 		return rc;
 	rc = c.command->run(&c);

@@ -518,7 +518,10 @@ static bool add_site(struct collect *c, struct interpreter *py, const char *path
 	p->base = base;
 	list_path(c, p);
 	if (!p->listed) {
-		py->path_count--;
+		/* What is there and cannot be listed stays, as a gap: Python may still import from it. Another user's home is none of sys.path. */
+		bool refused = p->error != 0 && p->error != -ENOENT && p->error != -ENOTDIR && p->error != -ENODATA;
+		if (!refused || (kind == PATH_USER && !host_is_dir(c->host, p->path)))
+			py->path_count--;
 		return false;
 	}
 	read_pth_files(c, py, *p);

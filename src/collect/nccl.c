@@ -220,12 +220,19 @@ static void collect_plugins(struct collect *c, struct ldso *l, int nccl)
 
 /* -- configuration files ------------------------------------------------------------------------------------------------ */
 
-static void read_conf(struct collect *c, const char *path)
+/* The home of another user, as HOME says it after sudo or setpriv: NCCL, started by this user, cannot read its file either, and goes on without. */
+static bool is_closed_home(struct collect *c, const char *home)
+{
+	struct host_stat st;
+	return home && host_stat(c->host, arena_printf(c->arena, "%s/.", home), &st) == -EACCES;
+}
+
+static void read_conf(struct collect *c, const char *path, const char *home)
 {
 	struct str text, line, name, value;
 	int rc = host_read(c->host, path, 0, &text);
 	if (rc < 0) {
-		if (rc != -ENOENT && rc != -ENOTDIR)
+		if (rc != -ENOENT && rc != -ENOTDIR && !(rc == -EACCES && is_closed_home(c, home)))
 			facts_table_gap_errno(c->facts, TABLE_nccl_conf, rc, path);
 		return;
 	}
@@ -244,11 +251,11 @@ static void read_conf(struct collect *c, const char *path)
 static void collect_conf(struct collect *c)
 {
 	const char *named = host_env(c->host, "NCCL_CONF_FILE"), *home = host_env(c->host, "HOME");
-	read_conf(c, "/etc/nccl.conf");
+	read_conf(c, "/etc/nccl.conf", NULL);
 	if (named && named[0] == '/')
-		read_conf(c, named);
+		read_conf(c, named, NULL);
 	else if (home)
-		read_conf(c, arena_printf(c->arena, "%s/.nccl.conf", home));
+		read_conf(c, arena_printf(c->arena, "%s/.nccl.conf", home), home);
 }
 
 void collect_nccl(struct collect *c, const struct torch_place *t, struct ldso *l, struct owner_index *owners)

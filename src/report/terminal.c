@@ -292,6 +292,27 @@ static const char *duration(const struct report *r)
 	return ms >= 10000 ? arena_printf(r->arena, "%.1f s", ms / 1000) : arena_printf(r->arena, ms < 10 ? "%.1f ms" : "%.0f ms", ms);
 }
 
+#define UNREAD_MAX 5
+
+/* What a check could not read, each place once: without it "could not tell" is no answer. */
+static void unread(const struct report *r, struct buf *out)
+{
+	const char *said[UNREAD_MAX];
+	size_t n = 0;
+	for (const struct facts_table_gap *g = r->facts ? r->facts->gaps : NULL; g && n < UNREAD_MAX; g = g->next) {
+		bool refused = g->gap == GAP_DENIED || g->gap == GAP_TIMEOUT || g->gap == GAP_FAILED, known = !g->origin;
+		for (size_t i = 0; refused && !known && i < n; i++)
+			known = strcmp(said[i], g->origin) == 0;
+		if (!refused || known)
+			continue;
+		const char *text = arena_printf(r->arena, "%s: %s%s%s", g->origin, facts_gap_name(g->gap), g->detail && *g->detail ? ", " : "", g->detail ? g->detail : "");
+		line_of(r, out, tr(r, "unread", "未读到"), n == 0, str_of(text), true);
+		said[n++] = g->origin;
+	}
+	if (n)
+		buf_char(out, '\n');
+}
+
 void report_terminal(const struct report *r, struct buf *out)
 {
 	const struct judgement *j = r->judgement;
@@ -314,6 +335,8 @@ void report_terminal(const struct report *r, struct buf *out)
 		finding(r, out, f);
 		buf_char(out, '\n');
 	}
+	if (j->verdict == VERDICT_UNKNOWN && strcmp(r->command, "check") == 0)
+		unread(r, out);
 	if (j->verdict == VERDICT_UNKNOWN && j->ask && j->ask[0]) {
 		for (size_t i = 0; j->ask[i]; i++)
 			line_of(r, out, tr(r, "collect", "请收集"), i == 0, str_of(j->ask[i]), false);

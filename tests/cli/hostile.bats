@@ -268,3 +268,29 @@ make_root() {
 		[ "$call:$when" != openat:1+ ] || [ "$rc" -ne 0 ]
 	done
 }
+
+@test "a site directory that may not be listed is unknown, and is named; another user's home is no matter" {
+	[ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || skip "needs root to become another user"
+	work=$(mktemp -d /tmp/davy-closed.XXXXXX); chmod 755 "$work"; cp "$davy" "$work/davy"
+	make_root "$work/root"
+	chmod 711 "$work/root"; chmod 000 "$work/root/usr/lib/python3/dist-packages"
+	rc=0; setpriv --reuid=65534 --regid=65534 --clear-groups "$work/davy" check --root "$work/root" >text || rc=$?
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$work/davy" check --json --root "$work/root" >out || true
+	mkdir -m 700 "$work/home"
+	HOME=$work/home setpriv --reuid=65534 --regid=65534 --clear-groups "$work/davy" check --json >mine || true
+	chmod 755 "$work/root/usr/lib/python3/dist-packages"; rm -rf "$work"
+	[ "$rc" -eq 2 ]
+	grep -q 'unread .*/usr/lib/python3/dist-packages: denied' text
+	[ "$(json '[f["cause"] for f in d["findings"] if f["status"] == "fail"]' < out)" = "[]" ]
+	[[ "$(json 'd["unknown"]' < out)" == *"'torch'"*denied*dist-packages* ]]
+	[[ "$(json 'd["unknown"]' < mine)" != *nccl_conf* ]]
+}
+
+@test "--for knows its names, and a back end without its devices is not ready" {
+	run -64 "$davy" check --for nosuch
+	[[ "$output" == *"not 'nosuch'"* ]]
+	run -66 "$davy" check --python /etc/passwd
+	[[ "$output" == *"neither a program nor a folder"* ]]
+	mkfifo pipe
+	run -66 timeout 10 "$davy" check --python ./pipe
+}
