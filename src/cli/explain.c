@@ -378,6 +378,7 @@ static int judge_all(struct explaining *x)
 		return rc;
 	judge_derive(&judge);
 	judge_run(&judge, &x->judgement);
+	x->judgement.failed |= strcmp(c->command->name, "run") == 0; /* it is asked only after the command failed */
 	if (x->judgement.verdict == VERDICT_UNKNOWN && !x->judgement.fails)
 		x->judgement.ask = questions(x);
 	return 0;

@@ -94,6 +94,15 @@ static const char *took(struct cli *c, const struct history_attempt *a)
 	return s < 60 ? arena_printf(c->arena, "%.1f s", s) : s < 3600 ? arena_printf(c->arena, "%d m %02d s", (int)s / 60, (int)s % 60) : arena_printf(c->arena, "%d h %02d m", (int)(s / 3600), (int)s / 60 % 60);
 }
 
+static const char *sure_text(struct cli *c, const char *certainty)
+{
+	static const char *const chinese[][2] = {{"certain", "确定"}, {"likely", "很可能"}, {"possible", "可能"}};
+	for (size_t i = 0; c->chinese && certainty && i < sizeof chinese / sizeof chinese[0]; i++)
+		if (strcmp(certainty, chinese[i][0]) == 0)
+			return arena_printf(c->arena, "（%s）", chinese[i][1]);
+	return certainty ? arena_printf(c->arena, " (%s)", certainty) : "";
+}
+
 static const char *outcome_text(struct cli *c, const struct history_attempt *a)
 {
 	static const char *const names[][3] = {{"ok", "good", "成功"}, {"failed", "failed", "失败"}, {"stopped", "stopped", "被中止"}, {"refused", "refused", "未予启动"}, {"not-started", "not started", "无法启动"}, {"running", "running", "运行中"}, {"lost", "no end known", "结局不明"}};
@@ -274,7 +283,7 @@ static int show(struct past *p)
 	named(p, cli_tr(c, "note", "备注"), a->note);
 	named(p, cli_tr(c, "outcome", "结果"), arena_printf(c->arena, "%s, %s", outcome_text(c, a), took(c, a)));
 	if (a->decided->cause)
-		named(p, cli_tr(c, "cause", "原因"), arena_printf(c->arena, "%s (%s)", a->decided->cause, a->decided->certainty ? a->decided->certainty : "?"));
+		named(p, cli_tr(c, "cause", "原因"), arena_printf(c->arena, "%s%s", a->decided->cause, sure_text(c, a->decided->certainty)));
 	named(p, "", a->decided->says ? a->decided->says : a->decided->title);
 	if (a->since)
 		named(p, cli_tr(c, "changed", "变化"), a->changes ? arena_printf(c->arena, cli_tr(c, "since attempt %lld: %s", "与第 %lld 次相比：%s"), (long long)a->since, a->changed ? a->changed : "") : arena_printf(c->arena, cli_tr(c, "nothing since attempt %lld", "与第 %lld 次相比没有变化"), (long long)a->since));

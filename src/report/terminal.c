@@ -180,7 +180,8 @@ static void finding(const struct report *r, struct buf *out, const struct findin
 	}
 	text_style(out, r->color, TEXT_DIM, where);
 	buf_char(out, '\n');
-	const char *says = f->says && strcmp(f->says, title) != 0 ? f->says : f->why;
+	bool repeats = f->says && strncmp(f->says, title, strlen(title)) == 0 && (!f->says[strlen(title)] || strcmp(f->says + strlen(title), stop) == 0);
+	const char *says = f->says && !repeats ? f->says : f->why;
 	if (says && f->rows > 1 && f->first_seq < 0)
 		says = arena_printf(r->arena, tr(r, "%s (and %d more like it)", "%s（另有 %d 处相同问题）"), says, f->rows - 1);
 	if (says && (f->status != STATUS_INFO || f->says || r->verbose)) {

@@ -40,6 +40,12 @@ nccl_script() {
 	[ "$(last 'd["attempt"]["command"]')" = "sh -c 'exit 0'" ]
 }
 
+@test "what ended with a failure is said to have failed, also when nothing tells why" {
+	run -135 "$davy" run --no-check -- sh -c 'echo "Bus error (core dumped)"; exit 135'
+	[[ "$output" != *"No failure is certain"* ]]
+	[[ "$output" == *"It failed, and the cause is not established"* ]]
+}
+
 @test "a command that a signal ends ends Davy by the same signal" {
 	run -0 python3 - <<-'P'
 	import os, subprocess
