@@ -168,28 +168,6 @@ static void note_cxx11(struct symbols *s, const char *name)
 		s->cxx11 = 0;
 }
 
-static void note_backend(struct symbols *s, const char *name, bool defined)
-{
-	static const char *const marks[BACKENDS] = {"16ProcessGroupNCCL", "16ProcessGroupGloo", "15ProcessGroupMPI", "15ProcessGroupUCC", "16ProcessGroupXCCL"};
-	const char *at = strstr(name, "N4c10d1");
-	for (; at; at = strstr(at + 1, "N4c10d1"))
-		for (size_t i = 0; i < BACKENDS; i++)
-			if (strncmp(at + 6, marks[i], strlen(marks[i])) == 0)
-				(defined ? s->backend_defined : s->backend_undefined)[i] = true;
-}
-
-/* The costly look at whole C++ names, only where PyTorch's own and a process group are among them. */
-static void note_backends(const struct elf *e, struct symbols *s)
-{
-	if (!s->torch || !memmem(e->dynstr.ptr, e->dynstr.len, "ProcessGroup", 12))
-		return;
-	for (size_t i = 1; i < e->symbol_count && e->symtab; i++) {
-		uint32_t at = parse_u32(e->symtab + i * 24);
-		if (at && at < e->dynstr.len && e->dynstr.ptr[at] == '_' && e->dynstr.ptr[at + 1] == 'Z')
-			note_backend(s, e->dynstr.ptr + at, parse_u16(e->symtab + i * 24 + 6) != 0);
-	}
-}
-
 static void put_symbol(struct buf *b, const struct elf_symbol *sym)
 {
 	buf_text(b, sym->defined ? "defines " : "undefined ");
@@ -222,55 +200,119 @@ static bool may_have_names(const struct elf *e)
 	return false;
 }
 
-/* Is there a name that put_symbols would take? The names are looked at in the order in which they lie, which spares most libraries the table of symbols and the
- * leaps from it. A linker may let a name be the tail of another one: that is so with NCCL, whose functions have a second name with a p before it. */
-static bool has_names(struct elf *e)
+/* Where names of interest lie among the dynamic strings. A linker may let a name be the tail of another one (so it is with NCCL, whose functions have a second name with a p
+ * before it): a hit is a range, and the symbol that begins in it says the rest. */
+struct hit {
+	size_t from, to; /* offsets at which a name of interest may begin */
+	int backend;     /* -1: a plain name */
+};
+
+struct hits {
+	struct hit *all;
+	size_t count, cap;
+	uint64_t *granules; /* a bit for each 64 bytes of the strings with a hit: most symbols are asked about no further */
+};
+
+static void add_hit(const struct elf *e, struct hits *h, size_t from, size_t to, int backend)
+{
+	if (!h->granules)
+		h->granules = arena_array(e->arena, e->dynstr.len / 4096 + 1, sizeof *h->granules);
+	h->all = arena_grow(e->arena, h->all, h->count, &h->cap, sizeof *h->all);
+	h->all[h->count++] = (struct hit){from, to, backend};
+	for (size_t g = from / 64; g <= to / 64; g++)
+		h->granules[g / 64] |= 1ull << g % 64;
+}
+
+/* One pass over the names in the order in which they lie, which spares most libraries the table of symbols and the leaps from it. */
+static void find_plain_names(const struct elf *e, struct symbols *s, struct hits *h)
+{
+	const char *start = e->dynstr.ptr, *p = start, *end = start + e->dynstr.len;
+	for (; p < end; p += strlen(p) + 1) {
+		if (p[0] == '_' && p[1] == 'Z') {
+			if (p[2] != 'N')
+				continue;
+			if (is_torch_symbol(p)) {
+				s->torch = true;
+				note_cxx11(s, p);
+			} else if (p[3] == '4' && strncmp(p, "_ZN4c10d", 8) == 0) {
+				s->torch = true;
+			}
+		} else if (is_interesting(p)) {
+			add_hit(e, h, (size_t)(p - start), (size_t)(p - start), -1);
+		} else if (p[0] == 'p' && strncmp(p, "pnccl", 5) == 0) {
+			add_hit(e, h, (size_t)(p + 1 - start), (size_t)(p + 1 - start), -1);
+		}
+	}
+}
+
+/* Mangled names of a process group: wherever in the name its class stands. */
+static void find_backends(const struct elf *e, struct hits *h)
+{
+	const char *start = e->dynstr.ptr, *end = start + e->dynstr.len, *p = start;
+	for (; (p = memmem(p, (size_t)(end - p), "ProcessGroup", 12)); p += 12) {
+		if (p - start < 8 || memcmp(p - 8, "N4c10d", 6) != 0)
+			continue;
+		for (size_t i = 0; i < BACKENDS; i++) {
+			size_t n = strlen(backends[i]);
+			const char *number = n == 4 ? "16" : "15";
+			if (memcmp(p - 2, number, 2) != 0 || strncmp(p + 12, backends[i], n) != 0)
+				continue;
+			const char *name = memrchr(start, '\0', (size_t)(p - start));
+			add_hit(e, h, name ? (size_t)(name + 1 - start) : 0, (size_t)(p - 8 - start), (int)i);
+		}
+	}
+}
+
+/* Has it a version that only its symbols tell? */
+static bool has_versioned_name(const struct elf *e)
 {
 	static const char *const versioned[] = {"libcudnn", "libcufft.so", "libcusolver.so", "libcurand.so", "libnvrtc.so", "libnvJitLink.so"}; /* put_library_version looks up others */
 	for (size_t i = 0; i < sizeof versioned / sizeof *versioned; i++)
 		if (e->soname && strncmp(e->soname, versioned[i], strlen(versioned[i])) == 0)
 			return true;
-	if (!may_have_names(e) || parse_elf_names(e) < 0)
-		return false;
-	const char *p = e->dynstr.ptr, *end = p + e->dynstr.len;
-	for (; p < end; p += strlen(p) + 1) {
-		if (p[0] == '_' && p[1] == 'Z') {
-			if (p[2] == 'N' && (is_torch_symbol(p) || (p[3] == '4' && strncmp(p, "_ZN4c10d", 8) == 0)))
-				return true;
-		} else if (is_interesting(p) || (p[0] == 'p' && strncmp(p, "pnccl", 5) == 0)) {
-			return true;
-		}
-	}
 	return false;
 }
 
-static void put_symbols(const struct elf *e, struct symbols *s, struct buf *b)
+static void take_symbol(const struct elf *e, size_t index, struct symbols *s, size_t *written, struct buf *b)
 {
-	size_t written = 0;
-	for (size_t i = 1; i < e->symbol_count; i++) {
-		struct elf_symbol sym;
-		uint32_t at = e->symtab ? parse_u32(e->symtab + i * 24) : 0;
-		if (!at || at >= e->dynstr.len)
-			continue;
-		const char *name = e->dynstr.ptr + at;
-		if (name[0] == '_' && name[1] == 'Z') {
-			if (is_torch_symbol(name)) {
-				s->torch = true;
-				note_cxx11(s, name);
-			} else if (name[2] == 'N' && name[3] == '4' && strncmp(name, "_ZN4c10d", 8) == 0) {
-				s->torch = true;
-			}
-			continue;
-		}
-		if (!is_interesting(name) || !parse_elf_symbol(e, i, &sym) || sym.bind == 0 || (!sym.defined && sym.bind == 2))
-			continue; /* local, or weak and perhaps never there */
-		s->python |= sym.defined && strncmp(name, "PyInit_", 7) == 0;
-		s->nccl |= strncmp(name, "nccl", 4) == 0;
-		s->nccl_defined |= sym.defined && strcmp(name, "ncclGetVersion") == 0;
-		if (written++ < SYMBOLS_MAX)
-			put_symbol(b, &sym);
+	struct elf_symbol sym;
+	if (!parse_elf_symbol(e, index, &sym) || sym.bind == 0 || (!sym.defined && sym.bind == 2))
+		return; /* local, or weak and perhaps never there */
+	s->python |= sym.defined && strncmp(sym.name, "PyInit_", 7) == 0;
+	s->nccl |= strncmp(sym.name, "nccl", 4) == 0;
+	s->nccl_defined |= sym.defined && strcmp(sym.name, "ncclGetVersion") == 0;
+	if ((*written)++ < SYMBOLS_MAX)
+		put_symbol(b, &sym);
+}
+
+static int compare_hits(const void *a, const void *b)
+{
+	const struct hit *x = a, *y = b;
+	return x->to < y->to ? -1 : x->to > y->to;
+}
+
+/* A symbol whose name begins at `at`, where there are hits nearby. */
+static void take_hits(const struct elf *e, const struct hits *h, size_t index, size_t at, struct symbols *s, size_t *written, struct buf *b)
+{
+	size_t low = 0, high = h->count;
+	const char *name = e->dynstr.ptr + at;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (h->all[middle].to < at)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	note_backends(e, s);
+	for (; low < h->count && h->all[low].from <= at; low++) {
+		if (h->all[low].backend < 0)
+			take_symbol(e, index, s, written, b);
+		else if (name[0] == '_' && name[1] == 'Z')
+			(parse_u16(e->symtab + index * 24 + 6) ? s->backend_defined : s->backend_undefined)[h->all[low].backend] = true;
+	}
+}
+
+static void put_marks(const struct symbols *s, struct buf *b)
+{
 	for (size_t i = 0; i < BACKENDS; i++) {
 		if (s->backend_defined[i])
 			buf_fmt(b, "defines c10d::ProcessGroup%s\n", backends[i]);
@@ -279,6 +321,34 @@ static void put_symbols(const struct elf *e, struct symbols *s, struct buf *b)
 	}
 	if (s->cxx11 >= 0)
 		buf_fmt(b, "cxx11 %d\n", s->cxx11);
+}
+
+static int put_symbols(struct elf *e, struct symbols *s, struct buf *b)
+{
+	struct hits h = {0};
+	size_t written = 0;
+	bool versioned = has_versioned_name(e);
+	if (!versioned && !may_have_names(e))
+		return 0;
+	int r = parse_elf_names(e);
+	if (r < 0)
+		return r;
+	find_plain_names(e, s, &h);
+	if (s->torch)
+		find_backends(e, &h);
+	if (h.count || versioned)
+		r = parse_elf_symbols(e);
+	if (r < 0)
+		return r;
+	if (h.count > 1)
+		qsort(h.all, h.count, sizeof *h.all, compare_hits);
+	for (size_t i = 1; i < e->symbol_count && e->symtab && h.count; i++) {
+		size_t at = parse_u32(e->symtab + i * 24);
+		if (at && at < e->dynstr.len && h.granules[at / 4096] >> (at / 64) % 64 & 1)
+			take_hits(e, &h, i, at, s, &written, b);
+	}
+	put_marks(s, b);
+	return 0;
 }
 
 /* -- making: constants --------------------------------------------------------------------------------------------------------- */
@@ -478,7 +548,8 @@ static void put_constants(const struct elf *e, const struct symbols *s, struct b
 	struct str soname = str_of(e->soname ? e->soname : "");
 	bool torch_python = str_starts(soname, "libtorch_python");
 	bool nccl = s->nccl_defined || str_starts(soname, "libnccl.so") || str_starts(soname, "librccl.so");
-	if (torch_python || nccl || s->python) {
+	bool extension = s->python && !e->interp && !str_starts(soname, "libpython"); /* not the interpreter, which has many PyInit_ and large data */
+	if (torch_python || nccl || extension) {
 		struct str data = read_only_data(e);
 		if (nccl)
 			put_nccl(e, data, b);
@@ -486,7 +557,7 @@ static void put_constants(const struct elf *e, const struct symbols *s, struct b
 			for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
 				if (has_exact(data, strings[i]))
 					put_line(b, "string", strings[i]);
-		if (torch_python || s->python)
+		if (torch_python || extension)
 			put_numpy(data, b);
 	}
 	put_library_version(e, b);
@@ -519,10 +590,9 @@ int parse_elf_digest_write(struct elf *e, const struct fatbin *code, unsigned wh
 	if (what & ELF_DIGEST_LINK) {
 		struct symbols s = {.cxx11 = -1};
 		put_dynamic(e, ret_text);
-		int r = has_names(e) ? parse_elf_symbols(e) : 0;
+		int r = put_symbols(e, &s, ret_text);
 		if (r < 0 && r != -ENODATA && r != -EFBIG)
 			return r;
-		put_symbols(e, &s, ret_text);
 		put_constants(e, &s, ret_text);
 	}
 	if (code)
