@@ -86,11 +86,12 @@ struct examination {
 	size_t part_count;
 	bool for_lock;           /* asked for before cli_examine: read what only a lock needs */
 	const struct lock *lock; /* the same: what the environment is compared with */
+	const char *sql;         /* the same: only what this query asks about is collected, and nothing is judged */
 };
 
 /* Collects, derives and judges a machine. */
 int cli_only(struct cli *c, struct judge *j); /* is --only a stage or a cause? 0, or the exit status after a message */
-int cli_examine(struct cli *c, struct host *door, struct examination *ret); /* only for_lock and lock of *ret are read */
+int cli_examine(struct cli *c, struct host *door, struct examination *ret); /* only for_lock, lock and sql of *ret are read */
 
 /* The lock file that --lock names. 0, or an exit status that was said. */
 struct lock;

@@ -97,7 +97,7 @@ int cli_examine(struct cli *c, struct host *door, struct examination *ret)
 
 int cli_examine_live(struct cli *c, struct host *door, const struct live *live, struct examination *ret)
 {
-	*ret = (struct examination){.facts = facts_new(c->arena), .for_lock = ret->for_lock, .lock = ret->lock};
+	*ret = (struct examination){.facts = facts_new(c->arena), .for_lock = ret->for_lock, .lock = ret->lock, .sql = ret->sql};
 	size_t n = collector_count + 3;
 	ret->part_names = arena_array(c->arena, n, sizeof *ret->part_names);
 	ret->part_ms = arena_array(c->arena, n, sizeof *ret->part_ms);
@@ -111,8 +111,10 @@ int cli_examine_live(struct cli *c, struct host *door, const struct live *live, 
 	ret->part_names[n - 3] = "knowledge";
 	ret->part_ms[n - 3] = host_clock_ms() - start;
 
+	bool asked[TABLE_COUNT];
+	bool narrow = ret->sql && store_tables_of(ret->store, ret->sql, asked) == 0;
 	struct collect collect = {.host = door, .facts = ret->facts, .arena = c->arena, .python = c->options.python, .backend = c->options.backend, .deep = c->options.deep, .files_only = c->files_only, .for_lock = ret->for_lock || ret->lock,
-		.lock = ret->lock, .lock_path = c->options.lock};
+		.lock = ret->lock, .lock_path = c->options.lock, .asked = narrow ? asked : NULL};
 	if (c->options.deep && !c->options.quiet && isatty(STDERR_FILENO)) {
 		collect.progress = show_progress;
 		collect.progress_arg = c;
@@ -136,7 +138,8 @@ int cli_examine_live(struct cli *c, struct host *door, const struct live *live, 
 	ret->part_ms[n - 2] = host_clock_ms() - start;
 
 	start = host_clock_ms();
-	judge_run(&ret->judge, &ret->judgement);
+	if (!ret->sql)
+		judge_run(&ret->judge, &ret->judgement);
 	ret->part_names[n - 1] = "judge";
 	ret->part_ms[n - 1] = host_clock_ms() - start;
 	ret->part_count = n;

@@ -113,12 +113,17 @@ static bool lacks_library(const struct inspect_file *f, bool foreign)
 	return false;
 }
 
+struct later { /* what is not there yet */
+	bool python, driver;
+};
+
 /* The interpreter brings Python's names, and a driver that is not here would bring CUDA's. */
-static bool may_come_later(const struct inspect_file *f, const char *symbol, bool driver_missing)
+static bool may_come_later(const char *symbol, const void *arg)
 {
-	if (!f->digest.interp && (starts(symbol, "Py") || starts(symbol, "_Py")))
+	const struct later *later = arg;
+	if (later->python && (starts(symbol, "Py") || starts(symbol, "_Py")))
 		return true;
-	return driver_missing && (starts(symbol, "cu") || starts(symbol, "nvml"));
+	return later->driver && (starts(symbol, "cu") || starts(symbol, "nvml"));
 }
 
 /* What the file needs and no library has that comes with it. Only when no library is missing, which says more. Looking at all names of all libraries is worth it for
@@ -131,8 +136,9 @@ static void find_undefined(struct cli *c, struct host *door, struct inspect_file
 	for (size_t i = 0; i < f->loader.object_count; i++)
 		if (f->loader.objects[i].problem)
 			return;
-	struct elf_undefined *u = parse_elf_undefined(f->memory, &f->elf);
-	for (size_t i = 0; u && i < f->loader.object_count; i++) {
+	struct later later = {.python = !f->digest.interp, .driver = lacks_library(f, true)};
+	struct elf_undefined *u = parse_elf_undefined(f->memory, &f->elf, may_come_later, &later);
+	for (size_t i = 0; u && parse_elf_undefined_any(u) && i < f->loader.object_count; i++) {
 		struct host_file *file;
 		struct elf provider;
 		if ((int)i == f->root || host_file_open(door, f->loader.objects[i].path, &file) < 0)
@@ -144,11 +150,8 @@ static void find_undefined(struct cli *c, struct host *door, struct inspect_file
 		host_file_close(file);
 		arena_free(scratch);
 	}
-	bool driver_missing = lacks_library(f, true);
 	size_t n = u ? parse_elf_undefined_left(u, left, 1000) : 0;
 	for (size_t i = 0; i < n && i < 1000; i++) {
-		if (may_come_later(f, left[i], driver_missing))
-			continue;
 		if (f->undefined_count < INSPECT_UNDEFINED_MAX)
 			f->undefined[f->undefined_count] = arena_strdup(c->arena, left[i]);
 		f->undefined_count++;

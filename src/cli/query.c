@@ -147,6 +147,7 @@ int cli_query(struct cli *c)
 	if (!door)
 		return status;
 	store_limit_memory(MEMORY_MAX);
+	e.sql = c->args[0];
 	int rc = cli_examine(c, door, &e);
 	if (rc)
 		return rc;

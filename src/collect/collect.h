@@ -20,6 +20,7 @@ struct collect {
 	bool for_lock;       /* read what only a lock needs: digests of RECORD files, conda's packages */
 	const struct lock *lock; /* a lock that the environment is compared with; NULL */
 	const char *lock_path;
+	const bool *asked; /* TABLE_COUNT: only these tables are wanted, and collectors that add nothing to them may stay out; NULL: all */
 	void (*progress)(void *arg, unsigned long long done, unsigned long long total); /* of long work, in bytes; NULL: nobody looks */
 	void *progress_arg;
 	struct ldso_ahead *ahead; /* a thread that reads PyTorch's libraries while other subjects are looked at; or NULL */
@@ -33,7 +34,7 @@ struct collector {
 extern const struct collector collectors[];
 extern const size_t collector_count;
 
-/* Runs all; ret_ms, when given, has collector_count places for the time of each. */
+/* Runs all, or those that c->asked is about; ret_ms, when given, has collector_count places for the time of each. */
 void collect_all(struct collect *c, double *ret_ms);
 
 /* One file a subject. */

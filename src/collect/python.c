@@ -293,11 +293,14 @@ void collect_python(struct collect *c)
 		fill_python(c, &py, asked);
 		fill_sys_path(c, &py);
 		fill_startup_code(c, &py);
-		collect_torch_start(c);
+		if (!c->asked) /* else collect_torch will not come */
+			collect_torch_start(c);
 	}
-	facts_table_read(c->facts, TABLE_program);
-	for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
-		fill_program(c, rc == 0 ? &py : NULL, &tools[i]);
+	if (!c->asked || c->asked[TABLE_program]) {
+		facts_table_read(c->facts, TABLE_program);
+		for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+			fill_program(c, rc == 0 ? &py : NULL, &tools[i]);
+	}
 	if (rc < 0) {
 		/* An option that names nothing is unknown; a PATH without Python is a fact. */
 		if (c->python || rc != -ENOENT) {

@@ -14,6 +14,7 @@ struct store {
 	int loaded[TABLE_COUNT]; /* rows of the table that are in already */
 	const struct facts_table_gap *gaps_loaded;
 	bool read_only, tracing;
+	bool *asked; /* TABLE_COUNT: store_tables_of is at work */
 	double limit_ms, deadline_ms, until_ms; /* until_ms: for all queries together */
 	struct store_read reads[READS_MAX];
 	size_t read_count;
@@ -120,6 +121,14 @@ static void sql_known(sqlite3_context *context, int argc, sqlite3_value **argv)
 	}
 }
 
+static void note_asked(struct store *s, int action, const char *table, const char *function)
+{
+	bool all = (action == SQLITE_READ && table && strcmp(table, "gap") == 0) || (action == SQLITE_FUNCTION && function && strcmp(function, "known") == 0);
+	for (int t = 0; t < TABLE_COUNT; t++)
+		if (all || (action == SQLITE_READ && table && strcmp(table, facts_table((enum facts_table)t).name) == 0))
+			s->asked[t] = true;
+}
+
 static int on_read(void *arg, int action, const char *a, const char *b, const char *db, const char *trigger)
 {
 	(void)db;
@@ -132,7 +141,9 @@ static int on_read(void *arg, int action, const char *a, const char *b, const ch
 		if (s->read_count < READS_MAX)
 			s->reads[s->read_count++] = (struct store_read){arena_strdup(s->arena, a), arena_strdup(s->arena, b)};
 	}
-	if (s->read_only && action != SQLITE_READ && action != SQLITE_SELECT && action != SQLITE_FUNCTION && action != SQLITE_RECURSIVE)
+	if (s->asked)
+		note_asked(s, action, a, b);
+	if ((s->read_only || s->asked) && action != SQLITE_READ && action != SQLITE_SELECT && action != SQLITE_FUNCTION && action != SQLITE_RECURSIVE)
 		return SQLITE_DENY;
 	return SQLITE_OK;
 }
@@ -463,6 +474,18 @@ size_t store_trace_end(struct store *s, const struct store_read **ret)
 	s->tracing = false;
 	*ret = s->reads;
 	return s->read_count;
+}
+
+int store_tables_of(struct store *s, const char *sql, bool ret[TABLE_COUNT])
+{
+	struct store_query *q;
+	memset(ret, 0, TABLE_COUNT * sizeof *ret);
+	s->asked = ret;
+	int rc = store_prepare(s, sql, &q, NULL);
+	s->asked = NULL;
+	if (rc == 0)
+		store_finish(q);
+	return rc;
 }
 
 void store_read_only(struct store *s, double limit_ms)

@@ -51,6 +51,9 @@ struct store_read {
 void store_trace_begin(struct store *s);
 size_t store_trace_end(struct store *s, const struct store_read **ret);
 
+/* Which fact tables a query asks about, without running it; all of them when it asks about gaps or what is known. Only SELECT. 0 or negative errno: it cannot be prepared. */
+int store_tables_of(struct store *s, const char *sql, bool ret[TABLE_COUNT]);
+
 /* Before store_open: what a query of the user may take besides what is there already. */
 void store_limit_memory(int64_t bytes);
 /* Only SELECT from now on, values of at most 1 MiB, and a limit of time for each query: for `davy query`. */

@@ -43,7 +43,7 @@ static uint32_t *slot_of(const struct elf_undefined *u, const char *text, uint32
 	return &u->slots[i];
 }
 
-struct elf_undefined *parse_elf_undefined(struct arena *a, struct elf *needing)
+struct elf_undefined *parse_elf_undefined(struct arena *a, struct elf *needing, elf_undefined_skip *skip, const void *arg)
 {
 	if (parse_elf_symbols(needing) < 0 || needing->symbol_count > NAMES_MAX)
 		return NULL;
@@ -54,7 +54,7 @@ struct elf_undefined *parse_elf_undefined(struct arena *a, struct elf *needing)
 	*u = (struct elf_undefined){.names = arena_array(a, needing->symbol_count + 1, sizeof *u->names), .slots = arena_array(a, size, sizeof *u->slots), .mask = size - 1};
 	for (size_t i = 1; i < needing->symbol_count; i++) {
 		struct elf_symbol s;
-		if (!parse_elf_symbol(needing, i, &s) || s.defined || s.bind != 1 || !*s.name)
+		if (!parse_elf_symbol(needing, i, &s) || s.defined || s.bind != 1 || !*s.name || (skip && skip(s.name, arg)))
 			continue;
 		uint32_t h = hash(s.name), *slot = slot_of(u, s.name, h);
 		if (*slot)
@@ -66,6 +66,11 @@ struct elf_undefined *parse_elf_undefined(struct arena *a, struct elf *needing)
 	}
 	u->left = u->count;
 	return u;
+}
+
+bool parse_elf_undefined_any(const struct elf_undefined *u)
+{
+	return u->left > 0;
 }
 
 void parse_elf_undefined_take(struct elf_undefined *u, struct elf *provider)

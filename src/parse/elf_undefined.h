@@ -10,8 +10,12 @@
 
 struct elf_undefined;
 
-/* NULL when the symbol table cannot be read. */
-struct elf_undefined *parse_elf_undefined(struct arena *a, struct elf *needing);
+/* True for a name that is not asked about. */
+typedef bool elf_undefined_skip(const char *name, const void *arg);
+
+/* NULL when the symbol table cannot be read; skip NULL: all names. */
+struct elf_undefined *parse_elf_undefined(struct arena *a, struct elf *needing, elf_undefined_skip *skip, const void *arg);
+bool parse_elf_undefined_any(const struct elf_undefined *u); /* is anything left? Further providers need not be looked at when not. */
 void parse_elf_undefined_take(struct elf_undefined *u, struct elf *provider);
 /* The names that are left, in the order of the file's table; at most max of them in ret. Returns how many there are. */
 size_t parse_elf_undefined_left(const struct elf_undefined *u, const char **ret, size_t max);

@@ -125,6 +125,21 @@ no_gpu() { [ ! -e /dev/nvidiactl ] || skip "this host has NVIDIA GPUs"; }
 	[ "$output" = 0 ]
 }
 
+@test "a query collects what it asks about, and says the same as when all is collected" {
+	for table in python sys_path startup_code program local_module package conda_package requirement requirement_conflict integrity numpy_user torch system; do
+		"$davy" query --json --python /usr/bin/python3 "SELECT * FROM $table" > narrow
+		"$davy" query --json --python /usr/bin/python3 "SELECT t.* FROM $table t JOIN (SELECT count(*) FROM gap)" > wide
+		grep -v '_bytes"' narrow > a; grep -v '_bytes"' wide > b
+		cmp a b
+	done
+	[ "$(grep -c '"name"' <("$davy" query --json --python /usr/bin/python3 "SELECT name FROM package"))" -gt 3 ]
+	command -v strace >/dev/null || skip "no strace"
+	strace -f -o calls "$davy" query --python /usr/bin/python3 "SELECT count(*) FROM package"
+	run -1 grep -q -e /sys/bus/pci -e 'libtorch' calls
+	strace -f -o calls "$davy" query "SELECT count(*) FROM rule"
+	run -1 grep -q -e pyvenv.cfg -e /sys/bus/pci calls
+}
+
 @test "query is read-only and bounded" {
 	run -0 "$davy" query "SELECT count(*) AS n FROM package" --json
 	[ "$(json 'd["rows"][0]["n"] >= 0' <<<"$output")" = True ]
