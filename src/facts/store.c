@@ -123,7 +123,9 @@ static void sql_known(sqlite3_context *context, int argc, sqlite3_value **argv)
 
 static void note_asked(struct store *s, int action, const char *table, const char *function)
 {
-	bool all = (action == SQLITE_READ && table && strcmp(table, "gap") == 0) || (action == SQLITE_FUNCTION && function && strcmp(function, "known") == 0);
+	/* What looks at facts of tables that the query does not name. */
+	bool all = (action == SQLITE_READ && table && strcmp(table, "gap") == 0) ||
+		(action == SQLITE_FUNCTION && function && (sqlite3_stricmp(function, "known") == 0 || sqlite3_stricmp(function, "marker") == 0));
 	for (int t = 0; t < TABLE_COUNT; t++)
 		if (all || (action == SQLITE_READ && table && strcmp(table, facts_table((enum facts_table)t).name) == 0))
 			s->asked[t] = true;

@@ -51,7 +51,7 @@ struct store_read {
 void store_trace_begin(struct store *s);
 size_t store_trace_end(struct store *s, const struct store_read **ret);
 
-/* Which fact tables a query asks about, without running it; all of them when it asks about gaps or what is known. Only SELECT. 0 or negative errno: it cannot be prepared. */
+/* Which fact tables a query asks about, without running it; all of them when it asks about gaps, or a function in it looks at facts (known, marker). Only SELECT. 0 or negative errno: it cannot be prepared. */
 int store_tables_of(struct store *s, const char *sql, bool ret[TABLE_COUNT]);
 
 /* Before store_open: what a query of the user may take besides what is there already. */
