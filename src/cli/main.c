@@ -94,7 +94,11 @@ static int help(struct cli *c)
 		buf_char(&out, '\n');
 	}
 	options_help(c, &out);
-	buf_fmt(&out, "\n%s\n", cli_tr(c, "exit status: 0 nothing wrong, 1 a fault, 2 could not tell, 64 usage, 66 no such input, 70 Davy's own failure",
+	if (c->command && c->command->run == cli_run)
+		buf_fmt(&out, "\n%s\n", cli_tr(c, "exit status: the command's, 128 + N when signal N ended it; 1 not started because of a fault, 64 usage, 126 or 127 the command cannot be started",
+			"退出码：所运行命令的退出码，被信号 N 终止时为 128 + N；1 因故障未启动，64 用法错误，126 或 127 命令无法启动"));
+	else
+		buf_fmt(&out, "\n%s\n", cli_tr(c, "exit status: 0 nothing wrong, 1 a fault, 2 could not tell, 64 usage, 66 no such input, 70 Davy's own failure",
 		"退出码：0 未发现问题，1 发现故障，2 无法判断，64 用法错误，66 输入不存在，70 Davy 自身出错"));
 	int rc = cli_print(&out, EXIT_FINE);
 	buf_free(&out);

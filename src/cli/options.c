@@ -14,7 +14,7 @@ struct option {
 #define AT(member) offsetof(struct options, member)
 
 static const struct option table[] = {
-	{"json", NULL, AT(json), NULL, "print one JSON object (schema davy/1)", "输出一个 JSON 对象（davy/1）"},
+	{"json", NULL, AT(json), NULL, "print one JSON object (docs/schema)", "输出一个 JSON 对象（见 docs/schema）"},
 	{"markdown", NULL, AT(markdown), "check explain", "Markdown for an issue tracker, private data replaced", "输出 Markdown，可贴到问题跟踪系统，隐私数据已替换"},
 	{"html", "FILE", AT(html), "check explain", "also write one HTML page, private data replaced", "同时写出一个 HTML 页面，隐私数据已替换"},
 	{"quiet", NULL, AT(quiet), NULL, "print nothing when all is well, one line otherwise", "一切正常时不输出，否则只输出一行"},
@@ -56,7 +56,8 @@ static const struct option table[] = {
 	{"no-check", NULL, AT(no_check), "run", "start at once, without a check", "不检查，立即启动"},
 	{"force", NULL, AT(force), "run", "start even though the check found a fault that stops it", "即使检查发现会导致失败的故障也启动"},
 	{"note", "TEXT", AT(note), "run", "a note for the history", "写入历史记录的备注"},
-	{"all", NULL, AT(all), "explain history", "everything that was recognised", "列出识别出的全部内容"},
+	{"all", NULL, AT(all), "explain", "everything that was recognised", "列出识别出的全部内容"},
+	{"all", NULL, AT(all), "history", "every attempt, not only the last twenty", "列出全部尝试，而不只是最近二十次"},
 	{"schema", NULL, AT(schema), "query", "list the tables and columns", "列出全部表和列"},
 	{"by", "WHAT", AT(by), "compare", "group nodes by gpu, partition, none or a fact (default: by GPU when models differ)", "按 gpu、partition、none 或某一事实分组（默认：GPU 型号不同时按 GPU）"},
 	{"golden", "FILE", AT(golden), "compare", "a snapshot that is right: all others are compared with it", "参照快照：其余节点都与它比较"},
@@ -155,7 +156,8 @@ void options_help(const struct cli *c, struct buf *out)
 {
 	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
 		const struct option *o = &table[i];
-		if (!applies(o, c) || (!c->command && o->commands))
+		bool refused = o->offset == AT(json) && c->command && strcmp(c->command->name, "run") == 0; /* it is known, to be told why not */
+		if (refused || !applies(o, c) || (!c->command && o->commands))
 			continue;
 		const char *left = arena_printf(c->arena, "--%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
 		buf_fmt(out, "  %-22s %s\n", left, cli_tr(c, o->english, o->chinese));

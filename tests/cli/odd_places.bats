@@ -118,3 +118,14 @@ nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 	[[ "$output" == *"no fact in common"* ]]
 	[[ "$output" != *"alike"* ]]
 }
+
+@test "help is of a command that there is, and says what is true of run" {
+	run -64 "$davy" help frobnicate
+	[[ "$output" == *"'frobnicate'"* ]]
+	run -0 "$davy" help run
+	[[ "$output" != *"--json"* && "$output" == *"exit status: the command's"* ]]
+	run -0 "$davy" history --help
+	[[ "$output" == *"--all"*"every attempt"* ]]
+	run -64 "$davy" run --json -- true
+	[[ "$output" == *"davy history show --json"* ]]
+}
