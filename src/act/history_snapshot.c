@@ -7,6 +7,7 @@
 
 #define LINES_MAX 40000
 #define VALUE_MAX 400
+#define WORDS_MAX 500 /* of a command; each is compared with all before it */
 #define FILES_MAX 8
 #define FILE_BYTES_MAX ((size_t)1 << 20)
 #define GIT_DEPTH_MAX 12
@@ -152,6 +153,20 @@ static void add_row(struct lines *l, const struct facts *f, const struct facts_r
 
 /* -- the command --------------------------------------------------------------------------------------------------------- */
 
+/* Of a command with thousands of words (a shell's *.jpg) the rest is one value: how many, and their digest. */
+static void add_rest(struct lines *l, const char *const *argv, size_t n)
+{
+	char hash[PARSE_SHA256_TEXT];
+	struct buf all = BUF_MAX((size_t)8 << 20);
+	for (size_t i = 0; i < n; i++)
+		buf_add(&all, argv[i], strlen(argv[i]) + 1);
+	struct str bytes = buf_view(&all);
+	struct parse_source source = parse_source_of(&bytes);
+	if (parse_sha256(&source, hash) == 0)
+		add(l, "command", "more words", "value", arena_printf(l->arena, "%zu, sha256 %s", n, hash));
+	buf_free(&all);
+}
+
 /* Options with their values, other words by number. An option that is repeated is "--option#2". */
 static void add_command(struct lines *l, struct redactor *r, const char *const *argv, size_t n)
 {
@@ -228,7 +243,9 @@ static void add_commit(struct lines *l, struct host *h)
 const char *history_snapshot(struct arena *a, struct host *h, const struct facts *f, const char *const *argv, size_t n)
 {
 	struct lines l = {.arena = a, .redactor = redactor_new_plain(a)};
-	add_command(&l, l.redactor, argv, n);
+	add_command(&l, l.redactor, argv, n < WORDS_MAX ? n : WORDS_MAX);
+	if (n > WORDS_MAX)
+		add_rest(&l, argv + WORDS_MAX, n - WORDS_MAX);
 	add_files(&l, h, argv, n);
 	add_commit(&l, h);
 	for (int t = 0; t < TABLE_COUNT; t++)

@@ -129,3 +129,10 @@ nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 	run -64 "$davy" run --json -- true
 	[[ "$output" == *"davy history show --json"* ]]
 }
+
+@test "a command of fifty thousand words starts at once, and a change among the last ones is seen" {
+	run -0 timeout 10 "$davy" run -q --no-check -- true $(seq 50000)
+	run -0 timeout 10 "$davy" run -q --no-check -- true $(seq 49999) x
+	run -0 "$davy" history
+	[[ "$output" == *"since 1: command more words"* ]]
+}
