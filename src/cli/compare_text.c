@@ -87,7 +87,7 @@ static const char *fleet_text(struct cli *c, const struct outliers *o, const str
 		if (v->majority)
 			continue;
 		if (n++ == VALUES_SHOWN && !c->options.verbose) {
-			buf_fmt(&b, cli_tr(c, "; and other values", "；还有其他取值"));
+			buf_text(&b, cli_tr(c, "; and other values", "；还有其他取值"));
 			break;
 		}
 		const char *nodes = outliers_nodes(o, c->arena, &v->nodes, c->options.verbose ? 0 : NODES_SHOWN);
