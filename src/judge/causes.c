@@ -214,11 +214,12 @@ static void soften_before(struct finding *f, int64_t end)
  * after which a server still answers ended one request and no rank. */
 static void soften_survived(struct judge *j, struct finding *list)
 {
-	static const char *const finished[] = {"run.finished"}, *const connected[] = {"nccl.init-complete"}, *const served[] = {"run.served"};
+	static const char *const finished[] = {"run.finished"}, *const connected[] = {"nccl.init-complete"}, *const served[] = {"run.served"}, *const went_on[] = {"program.step", "run.finished"};
 	int toolchain = stage_by_name("toolchain", 9), container = stage_by_name("container", 9), host = stage_by_name("host", 4), network = stage_by_name("network", 7), launch = stage_by_name("launch", 6);
 	if (j->mode != JUDGE_EXPLAIN)
 		return;
-	int64_t end = last_good(j, finished, 1), init = last_good(j, connected, 1), answer = last_good(j, served, 1);
+	int64_t end = last_good(j, finished, 1), init = last_good(j, connected, 1), answer = last_good(j, served, 1), step = last_good(j, went_on, 2);
+	int companion = stage_by_name("companion", 9);
 	for (struct finding *f = list; f; f = f->next) {
 		if (f->stage <= toolchain || f->stage == container || f->stage == host || f->stage == launch)
 			soften_before(f, end);
@@ -226,6 +227,9 @@ static void soften_survived(struct judge *j, struct finding *list)
 			soften_before(f, init);
 		if (strcmp(f->cause, "program.exception") == 0)
 			soften_before(f, answer);
+		/* What was warned of at import is optional when steps follow; memory that one attempt lacked and that no rank reports was caught. */
+		if (f->stage == companion || (strcmp(f->cause, "program.gpu-out-of-memory") == 0 && f->rank < 0))
+			soften_before(f, step);
 	}
 }
 
