@@ -18,7 +18,7 @@ def scenario(f):
     return f
 
 
-HOLE = re.compile(r"\{[a-z_.]+\}|\(null\)| \? |\?[,.;:)，。；）]|\bNone\b|\bNULL\b|\(\?\)")
+HOLE = re.compile(r"\{[a-z_.]+\}|\(null\)| \? |\?[,.;:)，。；）]|\bNone\b(?! of)|\bNULL\b|\(\?\)")
 ENGLISH = re.compile(r"(?:\b[A-Za-z][a-z']+[ ,]+){5}[A-Za-z][a-z']+\b")
 
 
