@@ -129,14 +129,22 @@ static struct str line_before(const struct scanner *s)
 	return str_n(s->p + start, end - start);
 }
 
-/* Evidence that is only told of is none. */
+static bool is_noise(const struct scanner *s, const struct logs_hit *hit)
+{
+	return logs_matcher_pattern(s->l->matcher, hit->pattern)->class == LOGS_NOISE;
+}
+
+/* Evidence that is only told of is none. Most lines that hit have nothing but noise: nobody need look at their words. */
 static size_t drop_told(const struct scanner *s, struct str message, struct logs_hit *hit, size_t n)
 {
-	size_t kept = 0;
-	if (n == 0 || !told_only(message, line_before(s)))
-		return n;
+	size_t noise = 0;
 	for (size_t i = 0; i < n; i++)
-		if (logs_matcher_pattern(s->l->matcher, hit[i].pattern)->class == LOGS_NOISE)
+		noise += is_noise(s, &hit[i]);
+	if (noise == n || !told_only(message, line_before(s)))
+		return n;
+	size_t kept = 0;
+	for (size_t i = 0; i < n; i++)
+		if (is_noise(s, &hit[i]))
 			hit[kept++] = hit[i];
 	return kept;
 }
