@@ -10,14 +10,7 @@ const char *plan_tr(const struct judge *j, const char *english, const char *chin
 
 const char *plan_one(struct judge *j, const char *sql)
 {
-	struct store_query *q;
-	const char *text = NULL;
-	if (store_prepare(j->store, sql, &q, NULL) < 0)
-		return NULL;
-	if (store_step(q) > 0 && store_text(q, 0))
-		text = arena_strdup(j->arena, store_text(q, 0));
-	store_finish(q);
-	return text;
+	return store_first_text(j->store, j->arena, sql);
 }
 
 const char *plan_word(struct judge *j, const char *text)

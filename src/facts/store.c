@@ -455,6 +455,18 @@ const char *store_text(const struct store_query *q, int i)
 	return (const char *)sqlite3_column_text(q->stmt, i);
 }
 
+const char *store_first_text(struct store *s, struct arena *a, const char *sql)
+{
+	struct store_query *q;
+	const char *text = NULL;
+	if (store_prepare(s, sql, &q, NULL) < 0)
+		return NULL;
+	if (store_step(q) > 0 && store_text(q, 0))
+		text = arena_strdup(a, store_text(q, 0));
+	store_finish(q);
+	return text;
+}
+
 int store_bind_text(struct store_query *q, int i, const char *text)
 {
 	return error_of(text ? sqlite3_bind_text(q->stmt, i, text, -1, SQLITE_TRANSIENT) : sqlite3_bind_null(q->stmt, i));

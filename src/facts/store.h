@@ -38,6 +38,8 @@ bool store_is_null(const struct store_query *q, int i);
 int64_t store_int(const struct store_query *q, int i);
 double store_real(const struct store_query *q, int i);
 const char *store_text(const struct store_query *q, int i); /* until the next step; NULL for NULL */
+/* The first value of the first row, copied into `a`; NULL: no row, NULL, or the statement is none. */
+const char *store_first_text(struct store *s, struct arena *a, const char *sql);
 enum store_kind { STORE_NULL, STORE_INT, STORE_REAL, STORE_TEXT };
 enum store_kind store_kind_of(const struct store_query *q, int i);
 

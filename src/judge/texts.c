@@ -23,24 +23,11 @@ const char *verdict_name(enum verdict v)
 	return names[v];
 }
 
-/* The first value that a query gives, copied; NULL. */
-static const char *one_text(struct judge *j, const char *sql)
-{
-	struct store_query *q;
-	const char *text = NULL;
-	if (store_prepare(j->store, sql, &q, NULL) < 0)
-		return NULL;
-	if (store_step(q) > 0 && store_text(q, 0))
-		text = arena_strdup(j->arena, store_text(q, 0));
-	store_finish(q);
-	return text;
-}
-
 /* plan.install and others are SQL of their own in the table `plan`. */
 static const char *computed(struct judge *j, struct str name)
 {
-	const char *sql = one_text(j, arena_printf(j->arena, "SELECT %s FROM plan WHERE id='%.*s'", j->chinese ? "coalesce(sql_zh, sql)" : "sql", (int)name.len, name.ptr));
-	return sql ? one_text(j, sql) : NULL;
+	const char *sql = store_first_text(j->store, j->arena, arena_printf(j->arena, "SELECT %s FROM plan WHERE id='%.*s'", j->chinese ? "coalesce(sql_zh, sql)" : "sql", (int)name.len, name.ptr));
+	return sql ? store_first_text(j->store, j->arena, sql) : NULL;
 }
 
 /* What stands in a command when nothing in the tables fits this machine. */
@@ -67,7 +54,7 @@ static const char *filled(struct judge *j, const char *command, bool shell, bool
 	while (placeholder_next(&at, PLACEHOLDER_COMMAND, &p)) {
 		const char *value = !known ? NULL : placeholder_is_computed(&p)
 			? computed(j, p.name)
-			: one_text(j, arena_printf(j->arena, "SELECT \"%s\" FROM \"%s\" WHERE \"%s\" IS NOT NULL LIMIT 1", placeholder_column(j->arena, &p), placeholder_table(j->arena, &p), placeholder_column(j->arena, &p)));
+			: store_first_text(j->store, j->arena, arena_printf(j->arena, "SELECT \"%s\" FROM \"%s\" WHERE \"%s\" IS NOT NULL LIMIT 1", placeholder_column(j->arena, &p), placeholder_table(j->arena, &p), placeholder_column(j->arena, &p)));
 		buf_add(&b, copied, (size_t)(p.start - copied));
 		if (value && shell && !placeholder_is_computed(&p))
 			placeholder_shell(&b, value, is_quoted(command, (size_t)(p.start - command)));
@@ -93,7 +80,7 @@ static const char *of_interpreter(struct judge *j, const char *command)
 {
 	if (strncmp(command, "python -m pip ", 14) != 0 && strncmp(command, "python -c ", 10) != 0)
 		return command;
-	const char *path = one_text(j, "SELECT shell_word(path) FROM python WHERE path IS NOT NULL AND NOT coalesce(externally_managed, 0) AND coalesce(manager, '') <> 'uv' LIMIT 1");
+	const char *path = store_first_text(j->store, j->arena, "SELECT shell_word(path) FROM python WHERE path IS NOT NULL AND NOT coalesce(externally_managed, 0) AND coalesce(manager, '') <> 'uv' LIMIT 1");
 	return path ? arena_printf(j->arena, "%s%s", path, command + 6) : command;
 }
 
@@ -107,7 +94,7 @@ static const char *const *commands(struct judge *j, const char *lines, bool know
 
 static bool holds(struct judge *j, const char *condition)
 {
-	const char *value = one_text(j, arena_printf(j->arena, "SELECT (%s)", condition));
+	const char *value = store_first_text(j->store, j->arena, arena_printf(j->arena, "SELECT (%s)", condition));
 	return value && strcmp(value, "0") != 0;
 }
 
