@@ -33,6 +33,13 @@ def walk(fs):
 print(*sorted({f["cause"].split(".")[1] + ":" + f["status"] for f in walk(json.load(open("out.json"))["findings"]) if f["stage"] in ("python", "companion")}))'; }
 says() { python3 -c 'import json,sys
 print("\n".join(f["says"] for f in json.load(open("out.json"))["findings"] if f["cause"] == sys.argv[1]))' "$1"; }
+# Which rules spoke (tests/property/rules.py leaves these to the tests here).
+fired() { python3 -c 'import json,sys
+def walk(fs):
+    for f in fs:
+        yield from f["rules"]
+        yield from walk(f.get("folded", []))
+sys.exit(sys.argv[1] not in set(walk(json.load(open("out.json"))["findings"])))' "$1"; }
 facts() { python3 -c 'import json,sys
 t = json.load(open("out.json"))["facts"].get(sys.argv[1], [])
 print(eval(sys.argv[2]))' "$1" "$2"; }
@@ -56,6 +63,7 @@ print(eval(sys.argv[2]))' "$1" "$2"; }
 	check
 	[ "$(causes | tr ' ' '\n' | grep -c requirement-conflict)" -ge 1 ]
 	[[ "$(facts requirement_conflict '[r["chain"] for r in t]')" == *"app -> lib -> base"* ]]
+	fired python.requirement-conflict.absent
 	says python.requirement-conflict | grep -q 'lib 2.0 requires base<1; base 1.4 is installed, by way of app -> lib -> base'
 	"$DAVY" check --python env/bin/python --only python > text.txt || true
 	python3 - <<'PY'
@@ -126,6 +134,7 @@ PY
 	for tool in pip pip3 torchrun accelerate deepspeed; do printf '#!%s/foreign/bin/python\n' "$PWD" > bin/$tool; chmod +x bin/$tool; done
 	PATH=$PWD/bin:$PWD/env/bin:/usr/bin:/bin "$DAVY" check --json > out.json || [ $? -le 2 ]
 	[[ $(causes) == *interpreter-mismatch:warn* ]]
+	fired python.interpreter-mismatch.launcher
 	[[ "$(facts program '[p["name"] for p in t if p.get("same_environment") is False]')" == *"pip"*"torchrun"*"accelerate"*"deepspeed"* ]]
 	says python.torchrun-foreign | grep -q foreign || [[ $(causes) == *torchrun-foreign* ]]
 	sed -i "s|foreign|env|" bin/*
@@ -148,17 +157,19 @@ PY
 	dist "$site" orch 2.1.0; mv "$site/orch-2.1.0.dist-info" "$site/~orch-2.1.0.dist-info"; sed -i 's/^Name: .*/Name: torch/' "$site/~orch-2.1.0.dist-info/METADATA"
 	check
 	[[ $(causes) == *duplicate-install:info* ]]
+	fired python.duplicate-install.leftover
 	run env/bin/python -m pip list
 	[[ $output == *"invalid distribution"* ]] || [[ $output == *"WARNING"* ]]
 	rm -r "$site/"~*
 	mkdir "$site/half-1.0.dist-info"; echo pip > "$site/half-1.0.dist-info/INSTALLER"
 	check
 	[[ $(causes) == *package-damaged:warn* ]]
+	fired python.package-damaged.metadata
 	rm -r "$site/half-1.0.dist-info"
 	dist "$site" nvidia-nccl-cu12 2.27.3; rm "$site/nvidia-nccl-cu12-2.27.3.dist-info/RECORD"
 	check
 	says python.package-damaged | grep -q 'nvidia-nccl-cu12 has no RECORD'
-	run env/bin/python -m pip uninstall -y nvidia-nccl-cu12
+	fired python.package-damaged.record
 }
 
 @test "a Python without a build" {
@@ -184,6 +195,7 @@ PY
 	check
 	[ "$(facts numpy_user 'sorted((p["package"], p["abi"]) for p in t)')" = "[('newcv', 2), ('oldcv', 1)]" ]
 	check env/bin/python --only companion.numpy-abi
+	fired companion.numpy-abi.binary
 	[ "$(says companion.numpy-abi)" = "NumPy 2.1.0 is installed, and these have modules compiled for NumPy 1: oldcv 4.5." ]
 	rm -r "$site/numpy-2.1.0.dist-info"
 	dist "$site" numpy 1.26.4

@@ -110,7 +110,7 @@ MADE = [
 ]
 # What no fixture can have: the rule asks the calendar.
 OF_TODAY = {"torch.release-too-new.fresh"}
-# Fired by the environments that tests/cli/environments.bats makes, which this run does not see.
+# Fired by the environments that tests/cli/environments.bats makes, and asserted there by their ids.
 OF_ENVIRONMENTS = set("""companion.numpy-abi.binary python.requirement-conflict.absent python.duplicate-install.leftover python.package-damaged.metadata python.package-damaged.record
 python.interpreter-mismatch.launcher""".split())
 # Rules that nothing here fires yet. The list may only get shorter: a rule that fires must leave it, a new one may not enter.
