@@ -1,7 +1,5 @@
-/* Lines that speak of a failure and are none: source code, an entry of a change log, somebody else's experience, a question about what would be.
- *
- * An error in a sentence of a report ("I get RuntimeError: ...") is evidence, often the only one. So a line counts as told only by what cannot
- * stand in front of an error that happened.
+/* Lines that speak of a failure and are none: the source code that would say it. What is told in words (change logs, hearsay) is known by patterns
+ * (knowledge/patterns/harmless.yaml); code is known by its form, and by the line before it.
  */
 #ifndef LOGS_TOLD_H
 #define LOGS_TOLD_H
