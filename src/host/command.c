@@ -179,11 +179,12 @@ static int start(struct command *c, char *const argv[], const char *const *add)
 /* -- standing beside ----------------------------------------------------------------------------------------------------- */
 
 /* A stop of job control: ours follows, so that the shell sees it. A SIGSTOP meant for the command alone does not stop us, for nobody would continue us. */
-static void stop_too(int sig)
+static void stop_too(struct command *c, int sig)
 {
 	sigset_t one;
 	if (sig != SIGTSTP && sig != SIGTTIN && sig != SIGTTOU)
 		return;
+	relay_settle(c->relays, c->relay_count);
 	sigemptyset(&one);
 	sigaddset(&one, sig);
 	kill(getpid(), sig);
@@ -200,7 +201,7 @@ static void reap(struct command *c)
 		if (pid != c->pid)
 			continue;
 		if (WIFSTOPPED(status)) {
-			stop_too(WSTOPSIG(status));
+			stop_too(c, WSTOPSIG(status));
 		} else if (!WIFCONTINUED(status)) {
 			c->ended = true;
 			c->wait_status = status;

@@ -14,6 +14,8 @@
 #define PIECE ((size_t)256 << 10)
 #define PIPE_BYTES (1 << 20)
 #define GATHER_US 500    /* between two small pieces: the writer need not wake us for every line */
+#define SETTLED_MS 10    /* without output: what is written to a pseudo-terminal comes out a moment later */
+#define SETTLE_MAX_MS 500
 #define GRACE_MS 50      /* after the command's end, for children that are about to close its output */
 
 /* -- opening ------------------------------------------------------------------------------------------------------------- */
@@ -151,7 +153,10 @@ static ssize_t next_piece(struct relay *r, char *p)
 		if (ended)
 			return -1;
 		struct pollfd wait[2] = {{r->from, POLLIN, 0}, {r->wake[0], POLLIN, 0}};
-		if (poll(wait, 2, -1) > 0 && !wait[0].revents && wait[1].revents) {
+		atomic_store(&r->waiting, true);
+		int ready = poll(wait, 2, -1);
+		atomic_store(&r->waiting, false);
+		if (ready > 0 && !wait[0].revents && wait[1].revents) {
 			ended = poll(wait, 1, GRACE_MS) <= 0;
 			if (ended)
 				continue; /* one last look */
@@ -185,6 +190,7 @@ static void *pass_all(void *arg)
 		close(r->from); /* who writes there now gets SIGPIPE, as from our reader */
 		r->from = -1;
 	}
+	atomic_store(&r->waiting, true);
 	return NULL;
 }
 
@@ -205,6 +211,24 @@ void relay_resize(struct relay relays[2], int count)
 	for (int i = 0; i < count; i++)
 		if (relays[i].terminal && relays[i].from >= 0 && ioctl(relays[i].to, TIOCGWINSZ, &size) == 0)
 			ioctl(relays[i].from, TIOCSWINSZ, &size);
+}
+
+/* Asked in this order: "waiting" is withdrawn before anything is read. */
+static bool is_settled(struct relay *r)
+{
+	struct pollfd wait = {r->from, POLLIN, 0};
+	return !r->running || (poll(&wait, 1, 0) == 0 && atomic_load(&r->waiting));
+}
+
+void relay_settle(struct relay relays[2], int count)
+{
+	double start = host_clock_ms(), busy = start;
+	for (double now = start; now - busy < SETTLED_MS && now - start < SETTLE_MAX_MS; now = host_clock_ms()) {
+		for (int i = 0; i < count; i++)
+			if (!is_settled(&relays[i]))
+				busy = now;
+		usleep(1000);
+	}
 }
 
 /* What a daemon that the command left behind still writes is passed on by a process of its own. */

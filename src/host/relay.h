@@ -3,6 +3,7 @@
 #define HOST_RELAY_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <termios.h>
 
 #include "host/command.h"
@@ -18,6 +19,7 @@ struct relay {
 	host_listen_fn *listen;
 	void *arg;
 	pthread_t thread;
+	atomic_bool waiting; /* everything that was read has been passed on */
 	uint64_t lost_bytes;
 	int lost_error;
 };
@@ -27,6 +29,8 @@ int relay_open(struct relay relays[2], host_listen_fn *listen, void *arg);
 void relay_child(const struct relay relays[2], int count); /* in the child: its ends become 1 and 2 */
 void relay_start(struct relay relays[2], int count);
 void relay_resize(struct relay relays[2], int count);
+/* The command has stopped and we are about to: what it wrote before is passed on first. Gives up where that goes on and on. */
+void relay_settle(struct relay relays[2], int count);
 /* The command has ended: passes on what is there and waits for the threads. */
 void relay_finish(struct relay relays[2], int count);
 
