@@ -1,4 +1,5 @@
-/* What nodes send and users hand in: facts as lines, JSON objects one after the other, lists of nodes. What was read as lines is written and read again: it must be the same. */
+/* What nodes send and users hand in: facts as lines, JSON objects one after the other, lists of nodes. What was read as lines is written
+ * and read again: it must be the same. */
 #include <errno.h>
 
 #include "facts/lines.h"
@@ -16,14 +17,14 @@ static struct store *knowledge(void)
 		return s;
 	struct arena *a = arena_new(0);
 	if (store_open(a, NULL, 0, &s) < 0 ||
-	    store_exec(s,
-		    "CREATE TABLE k_fleet_view(view, tbl, key, cond, absent);"
-		    "INSERT INTO k_fleet_view VALUES('system','system','','','no'),('gpu','gpu','','mig_device=','yes'),('package','package','canonical','shadowed=false|','yes'),"
-		    "('variable','variable','name','rank=','yes'),('mount','mount','role','','no');"
-		    "CREATE TABLE k_fleet_column(view, subject, col, role, weight, tolerance, follows);"
-		    "INSERT INTO k_fleet_column VALUES('system','','memory_bytes','drift',1,'0.03',''),('system','','*','break',2,0,''),('gpu','','#','break',9,0,'gpu.name'),('gpu','','*','drift',3,0,'gpu.name'),"
-		    "('package','n*','version','break',5,0,'system.kernel'),('package','','*','show',1,0,''),('variable','','value','drift',4,0,'package.numpy.version'),('mount','','size_bytes','drift',2,'0.1','');",
-		    NULL) < 0)
+		store_exec(s,
+			"CREATE TABLE k_fleet_view(view, tbl, key, cond, absent);"
+			"INSERT INTO k_fleet_view VALUES('system','system','','','no'),('gpu','gpu','','mig_device=','yes'),('package','package','canonical','shadowed=false|','yes'),"
+			"('variable','variable','name','rank=','yes'),('mount','mount','role','','no');"
+			"CREATE TABLE k_fleet_column(view, subject, col, role, weight, tolerance, follows);"
+			"INSERT INTO k_fleet_column VALUES('system','','memory_bytes','drift',1,'0.03',''),('system','','*','break',2,0,''),('gpu','','#','break',9,0,'gpu.name'),('gpu','','*','drift',3,0,'gpu.name'),"
+			"('package','n*','version','break',5,0,'system.kernel'),('package','','*','show',1,0,''),('variable','','value','drift',4,0,'package.numpy.version'),('mount','','size_bytes','drift',2,'0.1','');",
+			NULL) < 0)
 		abort();
 	return s;
 }

@@ -1,5 +1,5 @@
-/* Logs from strangers: cleaning, the grammar of prefixes, the first stage, expressions and formats, folding, snippets. A few patterns of each kind stand for
- * the knowledge. */
+/* Logs from strangers: cleaning, the grammar of prefixes, the first stage, expressions and formats, folding, snippets. A few patterns of
+ * each kind stand for the knowledge. */
 #include <stdint.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct arena *a = arena_new(0);
 	struct redactor *r = redactor_new_plain(a);
 	redactor_learn(r, "host", STR("node-17"));
-	static const char *const paths[] = {"", "/etc/hosts", "/node_desc", "/etc/machine-id", "/proc/net/if_inet6", "/proc/net/route", "/proc/net/fib_trie", "/proc/self/mountinfo", "/proc/cmdline", "/proc/1/environ", "/direct_url.json"};
+	static const char *const paths[] = {"", "/etc/hosts", "/node_desc", "/etc/machine-id", "/proc/net/if_inet6", "/proc/net/route",
+		"/proc/net/fib_trie", "/proc/self/mountinfo", "/proc/cmdline", "/proc/1/environ", "/direct_url.json"};
 	redactor_learn(r, "domain", STR("corp.example.org"));
 	if (size && data[0] < sizeof paths / sizeof paths[0])
 		redact_file(r, paths[data[0]], str_n((const char *)data + 1, size - 1));

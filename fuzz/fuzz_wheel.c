@@ -25,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				continue;
 			if (parse_zip_member(&z, &z.entries[i], &m) < 0)
 				abort();
-			if (parse_source_read(&m.source, text.len - 1, &first, 1) < 0 || parse_source_read(&m.source, 0, &again, 1) < 0 || first != text.ptr[text.len - 1] || again != text.ptr[0])
+			if (parse_source_read(&m.source, text.len - 1, &first, 1) < 0 || parse_source_read(&m.source, 0, &again, 1) < 0 ||
+				first != text.ptr[text.len - 1] || again != text.ptr[0])
 				abort();
 			parse_zip_close(&m);
 		}

@@ -55,8 +55,8 @@ static void put_string(const char *s, size_t n)
 	put("\"", 1);
 }
 
-/* The comma, the key and the colon; false when there is no room for the value. Whatever is written after this must not be cut in two, so a value
- * that would pass the end is not begun. */
+/* The comma, the key and the colon; false when there is no room for the value. Whatever is written after this must not be cut in two, so a
+ * value that would pass the end is not begun. */
 static bool begin(const char *key, size_t room)
 {
 	size_t need = (key ? strlen(key) * 6 : 0) + room + 8;
@@ -175,7 +175,8 @@ void out_flush(void)
 void probe_calling(const char *name, int index)
 {
 	char line[128];
-	int n = index < 0 ? snprintf(line, sizeof line, "{\"calling\":\"%s\"}\n", name) : snprintf(line, sizeof line, "{\"calling\":\"%s\",\"index\":%d}\n", name, index);
+	int n = index < 0 ? snprintf(line, sizeof line, "{\"calling\":\"%s\"}\n", name)
+			  : snprintf(line, sizeof line, "{\"calling\":\"%s\",\"index\":%d}\n", name, index);
 
 	if (n > 0 && n < (int)sizeof line)
 		print(line, (size_t)n);
@@ -260,8 +261,12 @@ static const struct {
 	int args; /* that must be there */
 	int (*run)(char **args);
 } tests[] = {
-	{"test-cuda", 1, probe_test_cuda}, {"test-p2p", 2, probe_test_p2p}, {"test-unique", 1, probe_test_unique},
-	{"test-nccl", 5, probe_test_nccl}, {"test-shm", 3, probe_test_shm}, {"test-net", 1, probe_test_net},
+	{"test-cuda", 1, probe_test_cuda},
+	{"test-p2p", 2, probe_test_p2p},
+	{"test-unique", 1, probe_test_unique},
+	{"test-nccl", 5, probe_test_nccl},
+	{"test-shm", 3, probe_test_shm},
+	{"test-net", 1, probe_test_net},
 };
 
 static int run_test(const char *name, int argc, char **argv)

@@ -1,4 +1,5 @@
-/* NVML: what nvidia-smi knows. Every call may be missing in an old library and may fail on a device; then its key is missing in the answer. */
+/* NVML: what nvidia-smi knows. Every call may be missing in an old library and may fail on a device; then its key is missing in the answer.
+ */
 #include "probe.h"
 
 #include <stdio.h>
@@ -186,7 +187,8 @@ static void put_state(nvml_device d)
 	nvml_call_device_uint *mode = CALL("nvmlDeviceGetComputeMode");
 	nvml_call_device_u64 *throttle = CALL("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons");
 	nvml_call_selected *temperature = CALL("nvmlDeviceGetTemperature");
-	nvml_call_list *processes = CALL("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses");
+	nvml_call_list *processes = CALL("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",
+		"nvmlDeviceGetComputeRunningProcesses");
 	nvml_call_device_blob *fabric = CALL("nvmlDeviceGetGpuFabricInfo");
 	struct {
 		unsigned char cluster[16];
@@ -248,8 +250,8 @@ static void put_device(nvml_device d)
 
 static const char *p2p_name(unsigned status)
 {
-	static const char *const names[] = {"ok",           "chipset not supported", "gpu not supported", "ioh topology not supported",
-	                                    "disabled by regkey", "not supported",         "unknown"};
+	static const char *const names[] = {"ok", "chipset not supported", "gpu not supported", "ioh topology not supported",
+		"disabled by regkey", "not supported", "unknown"};
 
 	return status < sizeof names / sizeof *names ? names[status] : "unknown";
 }

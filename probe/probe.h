@@ -1,20 +1,19 @@
-/* The probe: a small program that loads vendor libraries, asks them, and prints JSON on standard output. davy starts it, waits until a deadline, and
- * reads what it printed; this program may hang or crash.
+/* The probe: a small program that loads vendor libraries, asks them, and prints JSON on standard output. davy starts it, waits until a
+ * deadline, and reads what it printed; this program may hang or crash.
  *
  *   probe nvml | cuda | rocm | ibverbs
  *   probe nccl [PATH]
  *   probe resolve NAME    a host name by the system's own resolver
  * and for `davy test`, which changes nothing but what it takes for itself and gives back:
  *   probe test-cuda DEVICE                      a context, memory, copies to, on and from one GPU
- *   probe test-p2p DEVICES FROM                 copies between the pairs of DEVICES ("0,1,5"), from the FROM-th pair on; an answer for each pair
- *   probe test-unique LIBNCCL                   loads it and lets it choose its interface
- *   probe test-nccl LIBNCCL RANKS DEVICES MS BYTES    all_reduce of RANKS processes; what NCCL prints goes to standard error
- *   probe test-shm DIR COUNT BYTES              COUNT segments of BYTES in DIR, each written
- *   probe test-net ADDRESS [PORT]               listens on an address of this host and connects to it
+ *   probe test-p2p DEVICES FROM                 copies between the pairs of DEVICES ("0,1,5"), from the FROM-th pair on; an answer for each
+ * pair probe test-unique LIBNCCL                   loads it and lets it choose its interface probe test-nccl LIBNCCL RANKS DEVICES MS BYTES
+ * all_reduce of RANKS processes; what NCCL prints goes to standard error probe test-shm DIR COUNT BYTES              COUNT segments of
+ * BYTES in DIR, each written probe test-net ADDRESS [PORT]               listens on an address of this host and connects to it
  *
- * Before a call that may hang it prints a line {"calling": "..."}; the last line is the answer, one object. Exit status: 0 the library answered, 1 it gave
- * an error (which the answer names), 3 the library could not be loaded. It needs no symbol of the C library newer than glibc 2.17, includes nothing of
- * Davy's and no vendor's header: the few prototypes it needs stand in its own files.
+ * Before a call that may hang it prints a line {"calling": "..."}; the last line is the answer, one object. Exit status: 0 the library
+ * answered, 1 it gave an error (which the answer names), 3 the library could not be loaded. It needs no symbol of the C library newer than
+ * glibc 2.17, includes nothing of Davy's and no vendor's header: the few prototypes it needs stand in its own files.
  */
 #ifndef PROBE_H
 #define PROBE_H
@@ -59,7 +58,7 @@ void probe_calling(const char *name, int index);
 void out_object(const char *key);
 void out_array(const char *key);
 void out_end(void);
-void out_text(const char *key, const char *text);          /* NULL: nothing is written */
+void out_text(const char *key, const char *text);               /* NULL: nothing is written */
 void out_text_n(const char *key, const char *text, size_t max); /* what may not be terminated */
 void out_int(const char *key, int64_t v);
 void out_bool(const char *key, bool v);

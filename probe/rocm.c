@@ -40,7 +40,8 @@ static void put_device(uint32_t i)
 	if (name && name(i, text, sizeof text - 1) == 0)
 		out_text_n("name", text, sizeof text - 1);
 	if (pci && pci(i, &v) == 0) { /* domain above, then bus, device, function */
-		snprintf(text, sizeof text, "%04x:%02x:%02x.%x", (unsigned)(v >> 32), (unsigned)(v >> 8) & 0xff, (unsigned)(v >> 3) & 0x1f, (unsigned)v & 7);
+		snprintf(text, sizeof text, "%04x:%02x:%02x.%x", (unsigned)(v >> 32), (unsigned)(v >> 8) & 0xff, (unsigned)(v >> 3) & 0x1f,
+			(unsigned)v & 7);
 		out_text("pci", text);
 	}
 	if (total && total(i, 0, &v) == 0)
@@ -60,7 +61,7 @@ int probe_rocm(void)
 	int rc;
 
 	library = probe_load((const char *const[]){"librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.1", "librocm_smi64.so",
-	                                           "/opt/rocm/lib/librocm_smi64.so", NULL});
+		"/opt/rocm/lib/librocm_smi64.so", NULL});
 	if (!library)
 		return PROBE_MISSING;
 	init = CALL("rsmi_init");

@@ -1,5 +1,6 @@
-/* The entry of the program, and old versions of the few symbols that glibc 2.34 moved: linked on a new distribution, the probe starts on an old one.
- * The usual crt1.o would ask for __libc_start_main of glibc 2.34; a library that was linked there would ask for dlopen of the same. */
+/* The entry of the program, and old versions of the few symbols that glibc 2.34 moved: linked on a new distribution, the probe starts on an
+ * old one. The usual crt1.o would ask for __libc_start_main of glibc 2.34; a library that was linked there would ask for dlopen of the
+ * same. */
 #if defined(__x86_64__)
 #define OLDEST "GLIBC_2.2.5"
 #elif defined(__aarch64__)
@@ -7,7 +8,8 @@
 #endif
 
 #ifdef OLDEST
-extern int __libc_start_main(int (*program)(int, char **), int argc, char **argv, void (*init)(void), void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
+extern int __libc_start_main(int (*program)(int, char **), int argc, char **argv, void (*init)(void), void (*fini)(void),
+	void (*rtld_fini)(void), void *stack_end);
 int main(int argc, char **argv);
 
 __asm__(".symver __libc_start_main,__libc_start_main@" OLDEST);

@@ -23,7 +23,8 @@ static int64_t speed(struct test *t, bool to_device)
 	double start = probe_clock_ms(), took;
 
 	for (int i = 0; i < ROUNDS; i++)
-		if (TRY(t, to_device ? "cuMemcpyHtoD" : "cuMemcpyDtoH", to_device ? t->d.to_device(t->first, t->host, t->bytes) : t->d.to_host(t->back, t->second, t->bytes)))
+		if (TRY(t, to_device ? "cuMemcpyHtoD" : "cuMemcpyDtoH",
+			    to_device ? t->d.to_device(t->first, t->host, t->bytes) : t->d.to_host(t->back, t->second, t->bytes)))
 			return 0;
 	took = probe_clock_ms() - start;
 	return took > 0 ? (int64_t)((double)t->bytes * ROUNDS / 1e3 / took) : 0;
@@ -56,7 +57,8 @@ static bool take_memory(struct test *t)
 		t->bytes /= 2;
 	if (TRY(t, "cuMemAlloc", t->d.alloc(&t->first, t->bytes)) || TRY(t, "cuMemAlloc", t->d.alloc(&t->second, t->bytes)))
 		return false;
-	return !TRY(t, "cuMemHostAlloc", t->d.alloc_host((void **)&t->host, t->bytes, 0)) && !TRY(t, "cuMemHostAlloc", t->d.alloc_host((void **)&t->back, t->bytes, 0));
+	return !TRY(t, "cuMemHostAlloc", t->d.alloc_host((void **)&t->host, t->bytes, 0)) &&
+		!TRY(t, "cuMemHostAlloc", t->d.alloc_host((void **)&t->back, t->bytes, 0));
 }
 
 static bool copy(struct test *t)
@@ -65,9 +67,10 @@ static bool copy(struct test *t)
 
 	pattern_make(t->host, words, SEED);
 	memset(t->back, 0, t->bytes);
-	if (TRY(t, "cuMemsetD32", t->d.fill(t->second, 0xa5a5a5a5u, words)) || TRY(t, "cuMemcpyHtoD", t->d.to_device(t->first, t->host, t->bytes)) ||
-	    TRY(t, "cuMemcpyDtoD", t->d.on_device(t->second, t->first, t->bytes)) || TRY(t, "cuCtxSynchronize", t->d.synchronize()) ||
-	    TRY(t, "cuMemcpyDtoH", t->d.to_host(t->back, t->second, t->bytes)))
+	if (TRY(t, "cuMemsetD32", t->d.fill(t->second, 0xa5a5a5a5u, words)) ||
+		TRY(t, "cuMemcpyHtoD", t->d.to_device(t->first, t->host, t->bytes)) ||
+		TRY(t, "cuMemcpyDtoD", t->d.on_device(t->second, t->first, t->bytes)) || TRY(t, "cuCtxSynchronize", t->d.synchronize()) ||
+		TRY(t, "cuMemcpyDtoH", t->d.to_host(t->back, t->second, t->bytes)))
 		return false;
 	wrong = pattern_wrong(t->back, words, SEED);
 	out_int("wrong", (int64_t)wrong);

@@ -1,5 +1,5 @@
-/* NCCL itself: one process for each rank, as PyTorch has them, so that what goes between processes (CUDA IPC, shared memory, sockets) is tested too. The
- * processes write where they stand into memory that they share with this one; what NCCL prints goes to standard error. */
+/* NCCL itself: one process for each rank, as PyTorch has them, so that what goes between processes (CUDA IPC, shared memory, sockets) is
+ * tested too. The processes write where they stand into memory that they share with this one; what NCCL prints goes to standard error. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static struct shared {
 	struct unique_id id;
 	int version;
 	struct rank rank[RANKS_MAX];
-} *shared;
+} * shared;
 
 /* -- a rank ----------------------------------------------------------------------------------------------------------------- */
 
@@ -79,8 +79,9 @@ static void give_up(struct rank *r, int code, const char *text)
 
 static bool nccl_load(struct nccl_api *ret, void *library)
 {
-	void *symbols[] = {PROBE_SYMBOL(library, "ncclGetVersion"), PROBE_SYMBOL(library, "ncclGetUniqueId"), PROBE_SYMBOL(library, "ncclCommInitRank"),
-		PROBE_SYMBOL(library, "ncclAllReduce"), PROBE_SYMBOL(library, "ncclCommDestroy"), PROBE_SYMBOL(library, "ncclGetErrorString")};
+	void *symbols[] = {PROBE_SYMBOL(library, "ncclGetVersion"), PROBE_SYMBOL(library, "ncclGetUniqueId"),
+		PROBE_SYMBOL(library, "ncclCommInitRank"), PROBE_SYMBOL(library, "ncclAllReduce"), PROBE_SYMBOL(library, "ncclCommDestroy"),
+		PROBE_SYMBOL(library, "ncclGetErrorString")};
 
 	_Static_assert(sizeof symbols == sizeof *ret, "one symbol for each call");
 	memcpy(ret, symbols, sizeof symbols);
@@ -174,7 +175,8 @@ static void run_rank(const char *path, int rank, int ranks, int index)
 	CUDA("cuStreamSynchronize", d.wait(stream));
 	start = probe_clock_ms();
 	for (int i = 0; i < ROUNDS; i++)
-		NCCL("ncclAllReduce", n.all_reduce((void *)(uintptr_t)from, (void *)(uintptr_t)to, count, NCCL_FLOAT32, NCCL_SUM, comm, stream));
+		NCCL("ncclAllReduce",
+			n.all_reduce((void *)(uintptr_t)from, (void *)(uintptr_t)to, count, NCCL_FLOAT32, NCCL_SUM, comm, stream));
 	CUDA("cuStreamSynchronize", d.wait(stream));
 	r->round_ms = (probe_clock_ms() - start) / ROUNDS;
 	CUDA("cuMemcpyDtoH", d.to_host(host, to, bytes));

@@ -1,5 +1,5 @@
-/* Each pair of GPUs, by data: copies through the host (peer access off: the control arm), then straight across, both ways. One line for each pair, at
- * once, so that what is known stays known when a later pair hangs. */
+/* Each pair of GPUs, by data: copies through the host (peer access off: the control arm), then straight across, both ways. One line for
+ * each pair, at once, so that what is known stays known when a later pair hangs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +28,10 @@ struct test {
 static bool open_end(struct test *t, struct end *e)
 {
 	probe_calling("cuDevicePrimaryCtxRetain", e->index);
-	return !TRY(t, "cuDeviceGet", t->d.device(&e->device, e->index)) && !TRY(t, "cuDevicePrimaryCtxRetain", t->d.retain(&e->context, e->device)) &&
-	       !TRY(t, "cuCtxSetCurrent", t->d.set_current(e->context)) && !TRY(t, "cuMemAlloc", t->d.alloc(&e->memory, BYTES)) &&
-	       !TRY(t, "cuMemAlloc", t->d.alloc(&e->other, BYTES));
+	return !TRY(t, "cuDeviceGet", t->d.device(&e->device, e->index)) &&
+		!TRY(t, "cuDevicePrimaryCtxRetain", t->d.retain(&e->context, e->device)) &&
+		!TRY(t, "cuCtxSetCurrent", t->d.set_current(e->context)) && !TRY(t, "cuMemAlloc", t->d.alloc(&e->memory, BYTES)) &&
+		!TRY(t, "cuMemAlloc", t->d.alloc(&e->other, BYTES));
 }
 
 /* One way: what arrives is what was sent? -1: a call failed. */
@@ -40,14 +41,15 @@ static int64_t send_across(struct test *t, struct end *from, struct end *to, uns
 
 	pattern_make(t->host, WORDS, seed);
 	if (TRY(t, "cuCtxSetCurrent", t->d.set_current(to->context)) || TRY(t, "cuMemsetD32", t->d.fill(to->other, 0xa5a5a5a5u, WORDS)) ||
-	    TRY(t, "cuCtxSynchronize", t->d.synchronize()) || TRY(t, "cuCtxSetCurrent", t->d.set_current(from->context)) ||
-	    TRY(t, "cuMemcpyHtoD", t->d.to_device(from->memory, t->host, BYTES)))
+		TRY(t, "cuCtxSynchronize", t->d.synchronize()) || TRY(t, "cuCtxSetCurrent", t->d.set_current(from->context)) ||
+		TRY(t, "cuMemcpyHtoD", t->d.to_device(from->memory, t->host, BYTES)))
 		return -1;
 	start = probe_clock_ms();
 	for (int i = 0; i < ROUNDS; i++)
 		if (TRY(t, "cuMemcpyPeer", t->d.to_peer(to->other, to->context, from->memory, from->context, BYTES)))
 			return -1;
-	if (TRY(t, "cuCtxSynchronize", t->d.synchronize()) || TRY(t, "cuCtxSetCurrent", t->d.set_current(to->context)) || TRY(t, "cuCtxSynchronize", t->d.synchronize()))
+	if (TRY(t, "cuCtxSynchronize", t->d.synchronize()) || TRY(t, "cuCtxSetCurrent", t->d.set_current(to->context)) ||
+		TRY(t, "cuCtxSynchronize", t->d.synchronize()))
 		return -1;
 	*ret_ms = probe_clock_ms() - start;
 	memset(t->host, 0, BYTES);
@@ -56,7 +58,8 @@ static int64_t send_across(struct test *t, struct end *from, struct end *to, uns
 	return (int64_t)pattern_wrong(t->host, WORDS, seed);
 }
 
-/* Both ways; writes "<arm>": ok, wrong or error, and how fast the slower way was. False: a call failed, and nothing more can be said of these GPUs here. */
+/* Both ways; writes "<arm>": ok, wrong or error, and how fast the slower way was. False: a call failed, and nothing more can be said of
+ * these GPUs here. */
 static bool arm(struct test *t, struct end *a, struct end *b, const char *name, int pair)
 {
 	double there = 0, back = 0, slower;
@@ -99,7 +102,8 @@ static bool pair_test(struct test *t, struct end *a, struct end *b, int pair)
 	out_int("b", b->index);
 	if (!arm(t, a, b, "control", pair))
 		return false;
-	if (TRY(t, "cuDeviceCanAccessPeer", t->d.can_peer(&there, a->device, b->device)) || TRY(t, "cuDeviceCanAccessPeer", t->d.can_peer(&back, b->device, a->device)))
+	if (TRY(t, "cuDeviceCanAccessPeer", t->d.can_peer(&there, a->device, b->device)) ||
+		TRY(t, "cuDeviceCanAccessPeer", t->d.can_peer(&back, b->device, a->device)))
 		return false;
 	out_bool("peer", there && back);
 	if (!there || !back)

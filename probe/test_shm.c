@@ -1,5 +1,6 @@
-/* Shared memory as NCCL takes it: files in /dev/shm, reserved, mapped and written. Without room the kernel says so when they are reserved, or kills with
- * SIGBUS when they are written; with a memory limit it kills with SIGKILL. Each file is unlinked as soon as it is open: nothing stays behind. */
+/* Shared memory as NCCL takes it: files in /dev/shm, reserved, mapped and written. Without room the kernel says so when they are reserved,
+ * or kills with SIGBUS when they are written; with a memory limit it kills with SIGKILL. Each file is unlinked as soon as it is open:
+ * nothing stays behind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

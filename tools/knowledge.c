@@ -7,7 +7,8 @@
 #include "logs/logs.h"
 #include "logs/match.h"
 
-/* Would the scanner leave the pattern out? It does with one that cannot be compiled, or without a piece of text that its lines must have. */
+/* Would the scanner leave the pattern out? It does with one that cannot be compiled, or without a piece of text that its lines must have.
+ */
 static bool is_usable(const struct logs_pattern *p)
 {
 	const char *why = NULL;
@@ -23,7 +24,8 @@ static int add_literals(struct arena *a, struct store *s)
 {
 	struct store_query *read, *write;
 	bool usable = true;
-	if (store_prepare(s, "SELECT ord, regex, format, id FROM pattern", &read, NULL) < 0 || store_prepare(s, "UPDATE pattern SET literals=? WHERE ord=?", &write, NULL) < 0)
+	if (store_prepare(s, "SELECT ord, regex, format, id FROM pattern", &read, NULL) < 0 ||
+		store_prepare(s, "UPDATE pattern SET literals=? WHERE ord=?", &write, NULL) < 0)
 		return -EINVAL;
 	while (store_step(read) > 0) {
 		struct logs_pattern p = {.id = store_text(read, 3), .regex = store_text(read, 1), .format = store_text(read, 2)};

@@ -1,4 +1,5 @@
-/* Linked into the static programs with --wrap: SQLite's and OpenSSL's loaders of extensions find nothing. Davy loads no library into its own process. */
+/* Linked into the static programs with --wrap: SQLite's and OpenSSL's loaders of extensions find nothing. Davy loads no library into its
+ * own process. */
 #include <stddef.h>
 
 void *__wrap_dlopen(const char *path, int mode);

@@ -7,8 +7,8 @@
  *   cluster_master     rank 0: joins, orders tests, hears results
  *   cluster_result     results → rows of the tables node, reach, pair and culprit
  *
- * Nothing here waits without a deadline, and whatever comes from a socket is untrusted: frames with another token are refused, sizes are bounded, a peer that
- * says nothing is left. Nothing here judges: rules do (knowledge/rules/cluster.yaml).
+ * Nothing here waits without a deadline, and whatever comes from a socket is untrusted: frames with another token are refused, sizes are
+ * bounded, a peer that says nothing is left. Nothing here judges: rules do (knowledge/rules/cluster.yaml).
  */
 #ifndef ACT_CLUSTER_H
 #define ACT_CLUSTER_H
@@ -19,33 +19,106 @@
 #include "parse/frame.h"
 
 #define CLUSTER_PORT 29500
-#define CLUSTER_PORTS 4      /* the rendezvous port and those after it, where another program has it */
-#define CLUSTER_MSS 536      /* of the control connections: they must work where large packets get lost */
+#define CLUSTER_PORTS 4 /* the rendezvous port and those after it, where another program has it */
+#define CLUSTER_MSS 536 /* of the control connections: they must work where large packets get lost */
 #define CLUSTER_FACTS_MAX ((size_t)4 << 20)
 #define CLUSTER_NODES_MAX 100000
 
 /* How an attempt to reach a port ended. */
-enum cluster_way { WAY_UNTRIED, WAY_OPEN, WAY_REFUSED, WAY_DROPPED, WAY_REJECTED, WAY_NO_ROUTE, WAY_SELF, WAY_OTHER, WAY_SILENT, WAY_UNRESOLVED, WAY_LOST, WAY_FAILED, WAY_IN_USE, WAY_LATE, WAY_CONTRADICTS, WAY_COUNT };
+enum cluster_way {
+	WAY_UNTRIED,
+	WAY_OPEN,
+	WAY_REFUSED,
+	WAY_DROPPED,
+	WAY_REJECTED,
+	WAY_NO_ROUTE,
+	WAY_SELF,
+	WAY_OTHER,
+	WAY_SILENT,
+	WAY_UNRESOLVED,
+	WAY_LOST,
+	WAY_FAILED,
+	WAY_IN_USE,
+	WAY_LATE,
+	WAY_CONTRADICTS,
+	WAY_COUNT
+};
 extern const char *const cluster_way_names[WAY_COUNT];
 /* A negative errno of connect, and the ICMP message that came with it (or -ENODATA). */
 enum cluster_way cluster_way_of(int error, int icmp);
 
 /* What a test of one direction measures; -1: not known. */
 enum cluster_measure {
-	V_TCP, V_ERRNO, V_ICMP, V_ANSWERED_BY, V_CONNECT_US, V_TCP2, V_UDP, V_UDP_ERRNO, V_HEARD, V_MTU_WANTED, V_MTU_PATH, V_MTU_ICMP, V_SENT, V_LOST,
-	V_RTT_US, V_KBPS, V_STALLED, V_BYTES, V_RETRANS, V_SEGMENTS, V_SND_MSS, V_COUNT
+	V_TCP,
+	V_ERRNO,
+	V_ICMP,
+	V_ANSWERED_BY,
+	V_CONNECT_US,
+	V_TCP2,
+	V_UDP,
+	V_UDP_ERRNO,
+	V_HEARD,
+	V_MTU_WANTED,
+	V_MTU_PATH,
+	V_MTU_ICMP,
+	V_SENT,
+	V_LOST,
+	V_RTT_US,
+	V_KBPS,
+	V_STALLED,
+	V_BYTES,
+	V_RETRANS,
+	V_SEGMENTS,
+	V_SND_MSS,
+	V_COUNT
 };
 
 enum cluster_frame {
-	F_HELLO = 1, F_ACCEPT, F_REJECT, F_FACTS, F_TEST, F_RESULT, F_PING, F_PONG, F_END, /* control */
-	F_PEER, F_PEER_OK,                                                                  /* TCP between nodes */
-	F_PROBE, F_PROBE_OK, F_LOSS, F_COUNT, F_COUNTED,                                    /* UDP between nodes */
-	F_CRY                                                                               /* UDP to rank 0 from a node that TCP does not let in */
+	F_HELLO = 1,
+	F_ACCEPT,
+	F_REJECT,
+	F_FACTS,
+	F_TEST,
+	F_RESULT,
+	F_PING,
+	F_PONG,
+	F_END, /* control */
+	F_PEER,
+	F_PEER_OK, /* TCP between nodes */
+	F_PROBE,
+	F_PROBE_OK,
+	F_LOSS,
+	F_COUNT,
+	F_COUNTED, /* UDP between nodes */
+	F_CRY      /* UDP to rank 0 from a node that TCP does not let in */
 };
 
 enum cluster_tag {
-	T_RANK = 1, T_SIZE, T_NAME, T_HOSTNAME, T_BOOT_ID, T_NETNS, T_VERSION, T_RULE, T_SPEED, T_FACTS, T_FINDINGS, T_TEST, T_MODE, T_SEQ, T_BYTES, T_T0, T_T1, T_T2, T_STATE, T_ERRNO, T_REASON, T_MS,
-	T_TARGET, T_FAMILY, T_LOOPBACK,
+	T_RANK = 1,
+	T_SIZE,
+	T_NAME,
+	T_HOSTNAME,
+	T_BOOT_ID,
+	T_NETNS,
+	T_VERSION,
+	T_RULE,
+	T_SPEED,
+	T_FACTS,
+	T_FINDINGS,
+	T_TEST,
+	T_MODE,
+	T_SEQ,
+	T_BYTES,
+	T_T0,
+	T_T1,
+	T_T2,
+	T_STATE,
+	T_ERRNO,
+	T_REASON,
+	T_MS,
+	T_TARGET,
+	T_FAMILY,
+	T_LOOPBACK,
 	T_ENDPOINT = 32, /* two of them, six tags each: address, TCP port, UDP port, interface, MTU, kind */
 	T_MEASURE = 48   /* + enum cluster_measure */
 };
@@ -62,13 +135,13 @@ struct cluster_endpoint {
 /* The job as this process sees it. */
 struct cluster_job {
 	int rank, size;
-	int local_rank;          /* > 0: another process of this node does the work */
-	bool sparse;             /* ranks are those of processes: not every number below `size` is a node */
-	const char *launcher;    /* slurm, openmpi, torchrun, kubernetes, mpi, environment, options */
-	const char *id;          /* of the job, for people; NULL */
+	int local_rank;                   /* > 0: another process of this node does the work */
+	bool sparse;                      /* ranks are those of processes: not every number below `size` is a node */
+	const char *launcher;             /* slurm, openmpi, torchrun, kubernetes, mpi, environment, options */
+	const char *id;                   /* of the job, for people; NULL */
 	const char *master, *master_from; /* a name or an address, and where it was found; NULL: unknown */
 	int port;
-	bool port_is_taken;      /* the launcher itself listens there on rank 0's node */
+	bool port_is_taken; /* the launcher itself listens there on rank 0's node */
 	uint64_t token;
 	const char *const *names; /* of the nodes by rank, where the launcher tells */
 	size_t name_count;
@@ -79,7 +152,8 @@ struct cluster_options {
 };
 
 /* 0; -ENOENT no launcher; -EINVAL contradictory or unusable variables: *ret_why (in the user's language) says which. */
-int cluster_launcher(struct host *h, struct arena *a, const struct cluster_options *o, bool chinese, struct cluster_job *ret, const char **ret_why);
+int cluster_launcher(
+	struct host *h, struct arena *a, const struct cluster_options *o, bool chinese, struct cluster_job *ret, const char **ret_why);
 /* The addresses that /etc/hosts gives a name; returns how many. */
 size_t cluster_hosts_file(struct host *h, const char *name, struct host_address *ret, size_t max);
 
@@ -97,13 +171,14 @@ struct cluster_reach {
 	bool loopback, literal, local;     /* local: the address is one of this node's own */
 	bool best;                         /* of this node's attempts the one that came furthest */
 	const char *why;                   /* the resolver's words */
-	const char *resolver, *files;    /* what the two answered, in words; NULL: nothing */
-	int alike;                       /* attempts that ended so */
+	const char *resolver, *files;      /* what the two answered, in words; NULL: nothing */
+	int alike;                         /* attempts that ended so */
 };
 
-/* The places where rank 0 is to be looked for: every address of its name by the system's resolver (a child, `tries`-th question, until the deadline) and by /etc/hosts.
- * At least one row; without any address its state is unresolved. */
-size_t cluster_targets(struct host *h, struct arena *a, const struct cluster_job *job, const struct cluster_self *self, int tries, int deadline_ms, struct cluster_reach *ret, size_t max);
+/* The places where rank 0 is to be looked for: every address of its name by the system's resolver (a child, `tries`-th question, until the
+ * deadline) and by /etc/hosts. At least one row; without any address its state is unresolved. */
+size_t cluster_targets(struct host *h, struct arena *a, const struct cluster_job *job, const struct cluster_self *self, int tries,
+	int deadline_ms, struct cluster_reach *ret, size_t max);
 
 /* A node as it tells of itself. */
 struct cluster_self {
@@ -150,7 +225,8 @@ const char *cluster_get_text(struct arena *a, const struct frame_fields *f, unsi
 /* -- one test ------------------------------------------------------------------------------------------------------------- */
 
 struct cluster_test;
-struct cluster_test *cluster_test_start(struct arena *a, uint64_t token, int own_rank, int own_mtu, int peer, const struct cluster_endpoint peer_at[2], int mode, int burst_ms);
+struct cluster_test *cluster_test_start(struct arena *a, uint64_t token, int own_rank, int own_mtu, int peer,
+	const struct cluster_endpoint peer_at[2], int mode, int burst_ms);
 void cluster_test_want(struct cluster_test *t, struct cluster_waits *w);
 bool cluster_test_step(struct cluster_test *t, double now); /* true: it has ended */
 const int64_t *cluster_test_measures(const struct cluster_test *t);
@@ -161,12 +237,13 @@ void cluster_test_close(struct cluster_test *t);
 
 struct cluster_member;
 /* `control`: an open connection to rank 0, or -1: it is to be reached at `targets`, one after the other and again. */
-struct cluster_member *cluster_member_new(struct arena *a, const struct cluster_job *job, const struct cluster_self *self, int control, const struct cluster_reach *targets, size_t count, double deadline_ms, double join_ms);
+struct cluster_member *cluster_member_new(struct arena *a, const struct cluster_job *job, const struct cluster_self *self, int control,
+	const struct cluster_reach *targets, size_t count, double deadline_ms, double join_ms);
 void cluster_member_want(struct cluster_member *m, struct cluster_waits *w);
 bool cluster_member_step(struct cluster_member *m, const struct cluster_waits *w, double now); /* true: it has ended */
-bool cluster_member_is_done(const struct cluster_member *m);   /* rank 0 said that it is over */
-bool cluster_member_is_joined(const struct cluster_member *m); /* rank 0 has taken it in */
-size_t cluster_member_reaches(struct cluster_member *m, const struct cluster_reach **ret); /* as things stand now */
+bool cluster_member_is_done(const struct cluster_member *m);                                   /* rank 0 said that it is over */
+bool cluster_member_is_joined(const struct cluster_member *m);                                 /* rank 0 has taken it in */
+size_t cluster_member_reaches(struct cluster_member *m, const struct cluster_reach **ret);     /* as things stand now */
 void cluster_member_close(struct cluster_member *m);
 
 /* -- rank 0 --------------------------------------------------------------------------------------------------------------- */
@@ -180,11 +257,11 @@ struct cluster_node {
 	const char *name, *hostname, *boot_id, *netns, *rule, *version;
 	struct cluster_endpoint at[2];
 	int64_t speed_mbps;
-	double joined_ms, gone_ms;   /* since the start */
+	double joined_ms, gone_ms;       /* since the start */
 	double offset_us, offset_rtt_us; /* of its clock; NAN: unknown */
 	struct str facts;
-	int running, shared;         /* tests now; nodes on other machines with the same address */
-	bool bad;                    /* for bad.txt */
+	int running, shared; /* tests now; nodes on other machines with the same address */
+	bool bad;            /* for bad.txt */
 };
 
 struct cluster_direction {
@@ -196,12 +273,14 @@ struct cluster_direction {
 
 struct cluster_master;
 /* 0, or the errno with which no port could be had. *ret_port is the one that was. */
-int cluster_master_open(struct arena *a, const struct cluster_job *job, double deadline_ms, double join_ms, struct cluster_master **ret, int *ret_port, int *ret_first_error);
+int cluster_master_open(struct arena *a, const struct cluster_job *job, double deadline_ms, double join_ms, struct cluster_master **ret,
+	int *ret_port, int *ret_first_error);
 /* The connection of rank 0's own member. */
 void cluster_master_add_own(struct cluster_master *m, int fd);
 void cluster_master_want(struct cluster_master *m, struct cluster_waits *w);
-bool cluster_master_step(struct cluster_master *m, const struct cluster_waits *w, double now); /* true: results are complete or time is up */
-void cluster_master_finish(struct cluster_master *m); /* tells everybody that it is over */
+bool cluster_master_step(
+	struct cluster_master *m, const struct cluster_waits *w, double now); /* true: results are complete or time is up */
+void cluster_master_finish(struct cluster_master *m);                         /* tells everybody that it is over */
 
 struct cluster_outcome {
 	struct cluster_node *nodes; /* in the order of their ranks */

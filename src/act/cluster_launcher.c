@@ -1,4 +1,5 @@
-/* What the launchers say: rank, size and rendezvous of this process's node. One process on each node works; where a launcher starts several, the one with local rank 0. */
+/* What the launchers say: rank, size and rendezvous of this process's node. One process on each node works; where a launcher starts
+ * several, the one with local rank 0. */
 #include <errno.h>
 
 #include "act/cluster.h"
@@ -127,7 +128,8 @@ static bool slurm(struct reading *r)
 {
 	struct cluster_job *j = r->job;
 	int rank, size, local = 0;
-	static const char *const sizes[] = {"SLURM_STEP_NUM_NODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"}, *const lists[] = {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST", NULL};
+	static const char *const sizes[] = {"SLURM_STEP_NUM_NODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"},
+				 *const lists[] = {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST", NULL};
 	const char *name, *list = first_of(r, lists, &name);
 	bool has_size = false;
 	/* Inside a batch script, but not started by srun: there is one process only. */
@@ -170,7 +172,8 @@ static bool by_environment(struct reading *r)
 {
 	struct cluster_job *j = r->job;
 	int rank, size, local = 0, local_size = 1;
-	if ((number(r, "PET_NODE_RANK", &rank) || number(r, "NODE_RANK", &rank)) && (number(r, "PET_NNODES", &size) || number(r, "NNODES", &size))) {
+	if ((number(r, "PET_NODE_RANK", &rank) || number(r, "NODE_RANK", &rank)) &&
+		(number(r, "PET_NNODES", &size) || number(r, "NNODES", &size))) {
 		by_process(j, rank, size, 0, 1, 0);
 	} else if (number(r, "RANK", &rank) && number(r, "WORLD_SIZE", &size)) {
 		number(r, "LOCAL_RANK", &local);
@@ -255,7 +258,9 @@ static int split_port(struct reading *r, const char *text, const char **ret_host
 		return refuse(r, arena_printf(r->arena, TR(r, "'%s' is no HOST:PORT", "“%s”不是 HOST:PORT"), text));
 	if (port.ptr && port.len) {
 		if (str_to_int(port, &n) < 0 || n < 1 || n > 65535 - CLUSTER_PORTS)
-			return refuse(r, arena_printf(r->arena, TR(r, "'%s': the port is no number below 65532", "“%s”：端口不是小于 65532 的数字"), text));
+			return refuse(r,
+				arena_printf(r->arena, TR(r, "'%s': the port is no number below 65532", "“%s”：端口不是小于 65532 的数字"),
+					text));
 		*ret_port = (int)n;
 	}
 	*ret_host = str_dup(r->arena, host);
@@ -264,7 +269,8 @@ static int split_port(struct reading *r, const char *text, const char **ret_host
 
 static int rendezvous(struct reading *r)
 {
-	static const char *const addresses[] = {"MASTER_ADDR", "PET_MASTER_ADDR", NULL}, *const ports[] = {"MASTER_PORT", "PET_MASTER_PORT", NULL};
+	static const char *const addresses[] = {"MASTER_ADDR", "PET_MASTER_ADDR", NULL},
+				 *const ports[] = {"MASTER_PORT", "PET_MASTER_PORT", NULL};
 	struct cluster_job *j = r->job;
 	const char *name = NULL, *port = first_of(r, ports, &name);
 	int64_t n;
@@ -315,15 +321,23 @@ static int check(struct reading *r)
 	if (j->size < 1)
 		return refuse(r, TR(r, "how many nodes take part is not known: give --size N", "不知道共有多少个节点：请用 --size N 指定"));
 	if (j->size > CLUSTER_NODES_MAX)
-		return refuse(r, arena_printf(r->arena, TR(r, "%d nodes are more than %d", "%d 个节点超过了上限 %d"), j->size, CLUSTER_NODES_MAX));
+		return refuse(r,
+			arena_printf(r->arena, TR(r, "%d nodes are more than %d", "%d 个节点超过了上限 %d"), j->size, CLUSTER_NODES_MAX));
 	if (!j->sparse && j->rank >= j->size)
-		return refuse(r, arena_printf(r->arena, TR(r, "contradiction (%s): node %d of %d; they are counted from 0", "变量互相矛盾（%s）：第 %d 个节点，共 %d 个；编号从 0 开始"), j->launcher, j->rank, j->size));
+		return refuse(r,
+			arena_printf(r->arena,
+				TR(r, "contradiction (%s): node %d of %d; they are counted from 0",
+					"变量互相矛盾（%s）：第 %d 个节点，共 %d 个；编号从 0 开始"),
+				j->launcher, j->rank, j->size));
 	if (!j->master && j->rank > 0)
-		return refuse(r, TR(r, "where rank 0 is, is not known: set MASTER_ADDR or give --master HOST:PORT", "不知道 rank 0 在哪里：请设置 MASTER_ADDR，或用 --master HOST:PORT 指定"));
+		return refuse(r,
+			TR(r, "where rank 0 is, is not known: set MASTER_ADDR or give --master HOST:PORT",
+				"不知道 rank 0 在哪里：请设置 MASTER_ADDR，或用 --master HOST:PORT 指定"));
 	return 0;
 }
 
-int cluster_launcher(struct host *h, struct arena *a, const struct cluster_options *o, bool chinese, struct cluster_job *ret, const char **ret_why)
+int cluster_launcher(
+	struct host *h, struct arena *a, const struct cluster_options *o, bool chinese, struct cluster_job *ret, const char **ret_why)
 {
 	static bool (*const launchers[])(struct reading *) = {torchrun, openmpi, mpi, slurm, kubernetes, by_environment};
 	struct reading r = {.host = h, .arena = a, .options = o, .job = ret, .chinese = chinese};
@@ -340,7 +354,8 @@ int cluster_launcher(struct host *h, struct arena *a, const struct cluster_optio
 		*ret_why = NULL;
 		return -ENOENT;
 	}
-	if (r.why || option_number(&r, "--rank", o->rank, &ret->rank) < 0 || option_number(&r, "--size", o->size, &ret->size) < 0 || rendezvous(&r) < 0 || check(&r) < 0) {
+	if (r.why || option_number(&r, "--rank", o->rank, &ret->rank) < 0 || option_number(&r, "--size", o->size, &ret->size) < 0 ||
+		rendezvous(&r) < 0 || check(&r) < 0) {
 		*ret_why = r.why;
 		return -EINVAL;
 	}

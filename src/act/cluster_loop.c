@@ -3,31 +3,27 @@
 
 #include "act/cluster.h"
 
-const char *const cluster_way_names[WAY_COUNT] = {"untried", "open", "refused", "dropped", "rejected", "no-route", "self", "other", "silent", "unresolved", "lost", "failed", "in-use", "late", "contradicts"};
+const char *const cluster_way_names[WAY_COUNT] = {"untried", "open", "refused", "dropped", "rejected", "no-route", "self", "other",
+	"silent", "unresolved", "lost", "failed", "in-use", "late", "contradicts"};
 
 enum cluster_way cluster_way_of(int error, int icmp)
 {
 	bool said = icmp >= 0; /* a machine on the way, or the kernel of the other side, answered with ICMP */
 	int type = icmp >> 8, code = icmp & 255;
-	bool prohibited = said && ((type == 3 && (code == 9 || code == 10 || code == 13)) || (type == 1 && (code == 1 || code == 5 || code == 6)));
+	bool prohibited = said &&
+		((type == 3 && (code == 9 || code == 10 || code == 13)) || (type == 1 && (code == 1 || code == 5 || code == 6)));
 	switch (-error) {
-	case 0:
-		return WAY_OPEN;
-	case ECONNREFUSED: /* a closed port answers with a reset; ICMP comes from a filter */
-		return said ? WAY_REJECTED : WAY_REFUSED;
+	case 0: return WAY_OPEN;
+	case ECONNREFUSED: /* a closed port answers with a reset; ICMP comes from a filter */ return said ? WAY_REJECTED : WAY_REFUSED;
 	case ETIMEDOUT:
-	case EINPROGRESS:
-		return prohibited ? WAY_REJECTED : WAY_DROPPED;
+	case EINPROGRESS: return prohibited ? WAY_REJECTED : WAY_DROPPED;
 	case EACCES:
-	case EPERM:
-		return WAY_REJECTED;
+	case EPERM: return WAY_REJECTED;
 	case ENETUNREACH:
 	case EHOSTUNREACH:
 	case ENETDOWN:
-	case EHOSTDOWN:
-		return prohibited ? WAY_REJECTED : WAY_NO_ROUTE;
-	default:
-		return WAY_FAILED;
+	case EHOSTDOWN: return prohibited ? WAY_REJECTED : WAY_NO_ROUTE;
+	default: return WAY_FAILED;
 	}
 }
 

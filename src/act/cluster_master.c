@@ -1,7 +1,8 @@
 /* Rank 0: takes the nodes in, orders their tests by the schedule, hears the results.
  *
- * Phases: join (until everybody has come, or nobody new for a while), quick (both directions of a pair at once, several pairs a node), burst (one at a time for
- * each node), confirm (what looked wrong, again and with patience; what may be the machine's own slowness, alone). Each has a share of the deadline.
+ * Phases: join (until everybody has come, or nobody new for a while), quick (both directions of a pair at once, several pairs a node),
+ * burst (one at a time for each node), confirm (what looked wrong, again and with patience; what may be the machine's own slowness, alone).
+ * Each has a share of the deadline.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,7 +15,7 @@
 #define HELLO_MS 5000
 #define PING_MS 1000
 #define SILENT_MS 5000
-#define QUIET_MS 2500        /* a node that was not heard for so long at the end is waited for: it may have stopped */
+#define QUIET_MS 2500 /* a node that was not heard for so long at the end is waited for: it may have stopped */
 #define HOLES_SAMPLED 6
 #define ORDER_MS 9000
 #define QUICK_AT_ONCE 4
@@ -53,7 +54,7 @@ struct cluster_master {
 	enum phase phase;
 	struct cluster_schedule schedule;
 	size_t *waiting, waiting_count; /* directions that are not begun; of a quick test the first one of each pair */
-	int holes; /* bursts through paths that lose large packets: each takes long, and a few are enough */
+	int holes;                      /* bursts through paths that lose large packets: each takes long, and a few are enough */
 	struct cluster_direction *direction;
 	struct running *running;
 	size_t running_count, running_cap;
@@ -88,12 +89,19 @@ static int listen_all(struct cluster_master *m, int port)
 	return rc;
 }
 
-int cluster_master_open(struct arena *a, const struct cluster_job *job, double deadline_ms, double join_ms, struct cluster_master **ret, int *ret_port, int *ret_first_error)
+int cluster_master_open(struct arena *a, const struct cluster_job *job, double deadline_ms, double join_ms, struct cluster_master **ret,
+	int *ret_port, int *ret_first_error)
 {
 	struct cluster_master *m = arena_alloc(a, sizeof *m);
 	struct host_address bound;
 	int rc = -EADDRINUSE;
-	*m = (struct cluster_master){.arena = a, .job = job, .start_ms = host_clock_ms(), .deadline_ms = deadline_ms, .join_ms = join_ms, .tcp = {-1, -1}, .udp = {-1, -1}};
+	*m = (struct cluster_master){.arena = a,
+		.job = job,
+		.start_ms = host_clock_ms(),
+		.deadline_ms = deadline_ms,
+		.join_ms = join_ms,
+		.tcp = {-1, -1},
+		.udp = {-1, -1}};
 	m->last_join_ms = m->start_ms;
 	*ret_first_error = 0;
 	for (int k = job->port_is_taken ? 1 : 0; k < CLUSTER_PORTS && rc < 0; k++) {
@@ -168,7 +176,13 @@ static void refuse(struct cluster_master *m, struct guest *g, const struct frame
 	if (m->cry_count == sizeof m->cries / sizeof *m->cries || rank < 0 || rank > INT32_MAX)
 		return;
 	struct cluster_reach *r = &m->cries[m->cry_count++];
-	*r = (struct cluster_reach){.rank = (int)rank, .way = way, .icmp = -ENODATA, .alike = 1, .target = m->job->master, .source = m->job->master_from, .at.port = (uint16_t)m->job->port};
+	*r = (struct cluster_reach){.rank = (int)rank,
+		.way = way,
+		.icmp = -ENODATA,
+		.alike = 1,
+		.target = m->job->master,
+		.source = m->job->master_from,
+		.at.port = (uint16_t)m->job->port};
 	r->node = cluster_get_text(m->arena, f, T_NAME, 255);
 	r->why = arena_printf(m->arena, "%lld/%lld", (long long)rank, (long long)parse_frame_int(f, T_SIZE, -1));
 }
@@ -186,7 +200,12 @@ static bool take_in(struct cluster_master *m, struct guest *g, const struct fram
 		return false;
 	}
 	struct cluster_node *n = new_node(m);
-	*n = (struct cluster_node){.rank = (int)rank, .state = NODE_ANSWERED, .link = g->link, .joined_ms = now - m->start_ms, .offset_us = NAN, .offset_rtt_us = NAN};
+	*n = (struct cluster_node){.rank = (int)rank,
+		.state = NODE_ANSWERED,
+		.link = g->link,
+		.joined_ms = now - m->start_ms,
+		.offset_us = NAN,
+		.offset_rtt_us = NAN};
 	n->link.max_body = CLUSTER_FACTS_MAX + 64;
 	n->name = cluster_get_text(m->arena, f, T_NAME, 255);
 	n->hostname = cluster_get_text(m->arena, f, T_HOSTNAME, 255);
@@ -261,7 +280,12 @@ static void hear_cry(struct cluster_master *m, const struct frame_fields *f)
 		return;
 	if (!r)
 		r = &m->cries[m->cry_count++];
-	*r = (struct cluster_reach){.rank = (int)rank, .way = (enum cluster_way)way, .error = -(int)parse_frame_int(f, T_ERRNO, 0), .icmp = -ENODATA, .loopback = parse_frame_int(f, T_LOOPBACK, 0) == 1, .alike = 1};
+	*r = (struct cluster_reach){.rank = (int)rank,
+		.way = (enum cluster_way)way,
+		.error = -(int)parse_frame_int(f, T_ERRNO, 0),
+		.icmp = -ENODATA,
+		.loopback = parse_frame_int(f, T_LOOPBACK, 0) == 1,
+		.alike = 1};
 	r->node = cluster_get_text(m->arena, f, T_NAME, 255);
 	r->target = cluster_get_text(m->arena, f, T_TARGET, 255);
 	host_address_parse(parse_frame_text(f, T_ENDPOINT), &r->at);
@@ -277,7 +301,8 @@ static void hear_cries(struct cluster_master *m)
 			struct str rest = str_n(data, n > 0 ? (size_t)n : 0);
 			struct frame frame;
 			struct frame_fields f;
-			if (n > 0 && parse_frame_next(&rest, sizeof data, &frame) > 0 && frame.token == m->job->token && frame.type == F_CRY && parse_frame_fields(frame.body, &f) == 0)
+			if (n > 0 && parse_frame_next(&rest, sizeof data, &frame) > 0 && frame.token == m->job->token &&
+				frame.type == F_CRY && parse_frame_fields(frame.body, &f) == 0)
 				hear_cry(m, &f);
 		}
 	}
@@ -325,7 +350,8 @@ static void end_running(struct cluster_master *m, size_t i)
 	m->running[i] = m->running[--m->running_count];
 }
 
-/* The second look replaces the first, except where it could not measure; of the losses the smaller one counts: what is lost twice is lost. */
+/* The second look replaces the first, except where it could not measure; of the losses the smaller one counts: what is lost twice is lost.
+ */
 static void keep(struct cluster_direction *d, const int64_t value[V_COUNT], int mode)
 {
 	bool again = mode & MODE_PATIENT;
@@ -470,7 +496,8 @@ static bool deserves_burst(struct cluster_master *m, size_t at)
 	return !is_hole(d) || m->holes++ < HOLES_SAMPLED;
 }
 
-/* Begins what may begin; what cannot any more is left out. A pair's quick tests run both ways at once, bursts one way at a time. False: nothing is left to do. */
+/* Begins what may begin; what cannot any more is left out. A pair's quick tests run both ways at once, bursts one way at a time. False:
+ * nothing is left to do. */
 static bool dispatch(struct cluster_master *m, int mode, int at_once, double now)
 {
 	size_t kept = 0;
@@ -605,8 +632,7 @@ static void advance(struct cluster_master *m, double now)
 		drop_orders(m);
 		m->phase = PHASE_OVER;
 		return;
-	case PHASE_OVER:
-		return;
+	case PHASE_OVER: return;
 	}
 }
 
@@ -663,8 +689,17 @@ void cluster_master_outcome(struct cluster_master *m, struct cluster_outcome *re
 {
 	if (!m->direction)
 		begin_tests(m);
-	*ret = (struct cluster_outcome){.nodes = m->nodes, .count = m->count, .expected = m->job->size, .late = m->late, .strangers = m->strangers, .directions = m->direction, .pairs = m->schedule.count,
-		.rounds = m->schedule.rounds, .messages = m->messages, .cries = m->cries, .cry_count = m->cry_count};
+	*ret = (struct cluster_outcome){.nodes = m->nodes,
+		.count = m->count,
+		.expected = m->job->size,
+		.late = m->late,
+		.strangers = m->strangers,
+		.directions = m->direction,
+		.pairs = m->schedule.count,
+		.rounds = m->schedule.rounds,
+		.messages = m->messages,
+		.cries = m->cries,
+		.cry_count = m->cry_count};
 	for (size_t i = 0; i < m->schedule.count; i++)
 		ret->tested += m->direction[i * 2].tested && m->direction[i * 2 + 1].tested;
 }

@@ -6,13 +6,13 @@
 #define TARGETS_MAX 16
 #define GUESTS_MAX 512
 #define GUEST_BODY 4096
-#define GUEST_MS 3000        /* to say who it is */
+#define GUEST_MS 3000 /* to say who it is */
 #define RETRY_MS 250
 #define REDIAL_MS 4000
-#define SILENT_MS 1500       /* whoever listens there does not speak: the next port may be rank 0 */
+#define SILENT_MS 1500 /* whoever listens there does not speak: the next port may be rank 0 */
 #define MASTER_SILENT_MS 9000
 #define TESTS_MAX 64
-#define HEARD_MAX 4096       /* ranks whose datagrams are counted */
+#define HEARD_MAX 4096 /* ranks whose datagrams are counted */
 #define COUNTERS 256
 #define SINK_MAX ((size_t)4 << 20)
 
@@ -109,7 +109,8 @@ static int64_t *counter_of(struct cluster_member *m, int64_t id, bool make)
 	return &m->counter[i].count;
 }
 
-static void answer_datagram(struct cluster_member *m, int which, uint8_t type, const struct frame_fields *f, int64_t bytes, const struct host_address *to)
+static void answer_datagram(
+	struct cluster_member *m, int which, uint8_t type, const struct frame_fields *f, int64_t bytes, const struct host_address *to)
 {
 	struct buf b = BUF_MAX(1024);
 	size_t start = frame_begin(&b, type, m->job->token);
@@ -131,7 +132,8 @@ static void datagrams(struct cluster_member *m, int which)
 		struct str rest = str_n(data, n > 0 ? (size_t)n : 0);
 		struct frame frame;
 		struct frame_fields f;
-		if (n <= 0 || parse_frame_next(&rest, sizeof data, &frame) <= 0 || frame.token != m->job->token || parse_frame_fields(frame.body, &f) < 0)
+		if (n <= 0 || parse_frame_next(&rest, sizeof data, &frame) <= 0 || frame.token != m->job->token ||
+			parse_frame_fields(frame.body, &f) < 0)
 			continue;
 		int64_t rank = parse_frame_int(&f, T_RANK, -1), id = parse_frame_int(&f, T_TEST, 0), *count;
 		if (rank >= 0 && rank <= INT32_MAX && (count = heard_of(m, (int)rank)))
@@ -396,7 +398,8 @@ static void start_test(struct cluster_member *m, const struct frame_fields *f)
 		cluster_get_endpoint(f, i, &at[i]);
 	struct order *o = arena_alloc(m->arena, sizeof *o);
 	o->id = parse_frame_int(f, T_TEST, 0);
-	o->test = cluster_test_start(m->arena, m->job->token, m->job->rank, m->at[0].mtu, (int)peer, at, (int)mode, burst_ms > 0 && burst_ms < 2000 ? (int)burst_ms : 100);
+	o->test = cluster_test_start(m->arena, m->job->token, m->job->rank, m->at[0].mtu, (int)peer, at, (int)mode,
+		burst_ms > 0 && burst_ms < 2000 ? (int)burst_ms : 100);
 	o->next = m->orders;
 	m->orders = o;
 	m->order_count++;
@@ -459,10 +462,18 @@ static void control_step(struct cluster_member *m, const struct cluster_waits *w
 
 /* -- the member --------------------------------------------------------------------------------------------------------------- */
 
-struct cluster_member *cluster_member_new(struct arena *a, const struct cluster_job *job, const struct cluster_self *self, int control, const struct cluster_reach *targets, size_t count, double deadline_ms, double join_ms)
+struct cluster_member *cluster_member_new(struct arena *a, const struct cluster_job *job, const struct cluster_self *self, int control,
+	const struct cluster_reach *targets, size_t count, double deadline_ms, double join_ms)
 {
 	struct cluster_member *m = arena_alloc(a, sizeof *m);
-	*m = (struct cluster_member){.arena = a, .job = job, .self = self, .deadline_ms = deadline_ms, .join_ms = join_ms, .start_ms = host_clock_ms(), .tcp = {-1, -1}, .udp = {-1, -1}};
+	*m = (struct cluster_member){.arena = a,
+		.job = job,
+		.self = self,
+		.deadline_ms = deadline_ms,
+		.join_ms = join_ms,
+		.start_ms = host_clock_ms(),
+		.tcp = {-1, -1},
+		.udp = {-1, -1}};
 	m->at[0].mtu = m->at[1].mtu = -1;
 	m->control = (struct cluster_link){.fd = -1, .ended = true};
 	if (self->nccl.at.family)
@@ -473,7 +484,11 @@ struct cluster_member *cluster_member_new(struct arena *a, const struct cluster_
 		m->cry_fd[i] = -1;
 	}
 	for (size_t i = 0; i < m->target_count * CLUSTER_PORTS; i++)
-		m->dial[i] = (struct dial){.target = (int)(i / CLUSTER_PORTS), .port = (int)(i % CLUSTER_PORTS), .link = {.fd = -1, .ended = true}, .icmp = -ENODATA, .way = m->target[i / CLUSTER_PORTS].way};
+		m->dial[i] = (struct dial){.target = (int)(i / CLUSTER_PORTS),
+			.port = (int)(i % CLUSTER_PORTS),
+			.link = {.fd = -1, .ended = true},
+			.icmp = -ENODATA,
+			.way = m->target[i / CLUSTER_PORTS].way};
 	if (control >= 0) { /* rank 0's own: the address that the others use stands in the first target */
 		if (count && targets[0].local && targets[0].at.family && !host_address_is_loopback(&targets[0].at)) {
 			struct cluster_endpoint e = {.at = targets[0].at, .mtu = -1};

@@ -24,7 +24,8 @@ static bool has(const struct host_address *list, size_t n, const struct host_add
 }
 
 /* The answer is the last line that is an object with what we look for. */
-static size_t ask_resolver(struct host *h, struct arena *a, const char *name, int tries, int deadline_ms, struct host_address *ret, const char **ret_why)
+static size_t ask_resolver(
+	struct host *h, struct arena *a, const char *name, int tries, int deadline_ms, struct host_address *ret, const char **ret_why)
 {
 	struct host_probe p;
 	const struct json *v;
@@ -48,11 +49,18 @@ static size_t ask_resolver(struct host *h, struct arena *a, const char *name, in
 	return n;
 }
 
-static void one_target(const struct cluster_job *job, const struct cluster_self *self, const struct host_address *at, struct cluster_reach *ret)
+static void one_target(
+	const struct cluster_job *job, const struct cluster_self *self, const struct host_address *at, struct cluster_reach *ret)
 {
 	char name[32];
 	int mtu;
-	*ret = (struct cluster_reach){.node = self->name, .target = job->master, .source = job->master_from, .rank = job->rank, .icmp = -61, .own4 = self->family4, .own6 = self->family6};
+	*ret = (struct cluster_reach){.node = self->name,
+		.target = job->master,
+		.source = job->master_from,
+		.rank = job->rank,
+		.icmp = -61,
+		.own4 = self->family4,
+		.own6 = self->family6};
 	ret->way = WAY_UNRESOLVED;
 	ret->at.port = (uint16_t)job->port;
 	if (!at)
@@ -64,7 +72,8 @@ static void one_target(const struct cluster_job *job, const struct cluster_self 
 	ret->local = ret->loopback || host_interface_of(at, name, &mtu) == 0;
 }
 
-size_t cluster_targets(struct host *h, struct arena *a, const struct cluster_job *job, const struct cluster_self *self, int tries, int deadline_ms, struct cluster_reach *ret, size_t max)
+size_t cluster_targets(struct host *h, struct arena *a, const struct cluster_job *job, const struct cluster_self *self, int tries,
+	int deadline_ms, struct cluster_reach *ret, size_t max)
 {
 	struct host_address all[ADDRESSES_MAX * 2], files[ADDRESSES_MAX], literal = {0};
 	const char *why = NULL;

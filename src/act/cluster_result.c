@@ -6,8 +6,8 @@
 
 #define ORIGIN "davy cluster"
 #define LOSS_PERMILLE 20
-#define SLOW_PART 4          /* below a fourth of the usual */
-#define SPEED_PART 20        /* below a twentieth of what the interface says */
+#define SLOW_PART 4   /* below a fourth of the usual */
+#define SPEED_PART 20 /* below a twentieth of what the interface says */
 #define SPEED_MAX_KBPS 10000000
 
 struct result {
@@ -71,7 +71,8 @@ static bool is_alike(const struct cluster_node *a, const struct cluster_node *b,
 	return same_text(a->hostname, b->hostname) && (what == ALIKE_NAME || same_text(a->boot_id, b->boot_id));
 }
 
-/* Quadratic only where few nodes are: above, neighbours in a sorted list would do, and nobody has looked at it yet at such sizes within the deadline. */
+/* Quadratic only where few nodes are: above, neighbours in a sorted list would do, and nobody has looked at it yet at such sizes within the
+ * deadline. */
 static int count_alike(const struct cluster_outcome *o, const struct cluster_node *n, enum alike what)
 {
 	int count = 0;
@@ -136,7 +137,8 @@ static void missing_rows(struct result *r)
 		if (next < r->o->count && r->o->nodes[next].rank == rank)
 			continue;
 		struct facts_row *row = facts_add(r->facts, TABLE_node);
-		facts_text(row, node__name, (size_t)rank < j->name_count ? j->names[rank] : arena_printf(r->arena, "rank %d", rank), ORIGIN);
+		facts_text(
+			row, node__name, (size_t)rank < j->name_count ? j->names[rank] : arena_printf(r->arena, "rank %d", rank), ORIGIN);
 		facts_int(row, node__rank, rank, ORIGIN);
 		facts_text(row, node__state, "missing", ORIGIN);
 		facts_int(row, node__size, j->size, ORIGIN);
@@ -178,12 +180,14 @@ static bool carries_tcp(const struct cluster_direction *d)
 	return d->value[V_STALLED] == 0 && d->value[V_BYTES] >= 65536;
 }
 
-static const char *mtu_problem(const struct result *r, const struct cluster_direction *d, const struct cluster_node *from, const struct cluster_node *to)
+static const char *mtu_problem(
+	const struct result *r, const struct cluster_direction *d, const struct cluster_node *from, const struct cluster_node *to)
 {
 	const int64_t *v = d->value;
 	/* Where no burst was tried, what TCP did on other such paths stands for it. */
 	bool smaller = is_hole(d), carries = v[V_STALLED] >= 0 ? carries_tcp(d) : r->holes_carried > 0 && r->holes_stalled == 0;
-	/* Nobody said "fragmentation needed", and TCP stands still: a black hole. Where TCP gets through, somebody on the way makes its segments smaller. */
+	/* Nobody said "fragmentation needed", and TCP stands still: a black hole. Where TCP gets through, somebody on the way makes its
+	 * segments smaller. */
 	if (smaller && !carries && (v[V_MTU_ICMP] < 0 || v[V_STALLED] == 1))
 		return "mtu-hole";
 	if (v[V_STALLED] == 1 && !smaller && v[V_UDP] != 1 && v[V_SND_MSS] > 1460)
@@ -207,7 +211,9 @@ static bool is_slow(const struct result *r, const struct cluster_direction *d, c
 		return false;
 	if (r->o->count > 2)
 		return kbps * SLOW_PART < r->usual_kbps;
-	int64_t speed = from->speed_mbps > 0 && (to->speed_mbps <= 0 || from->speed_mbps < to->speed_mbps) ? from->speed_mbps : to->speed_mbps, speed_kbps = speed * 1000;
+	int64_t speed = from->speed_mbps > 0 && (to->speed_mbps <= 0 || from->speed_mbps < to->speed_mbps) ? from->speed_mbps
+													   : to->speed_mbps,
+		speed_kbps = speed * 1000;
 	if (speed_kbps > SPEED_MAX_KBPS)
 		speed_kbps = SPEED_MAX_KBPS;
 	return (speed > 0 && kbps * SPEED_PART < speed_kbps) || kbps * SLOW_PART * 2 < back->value[V_KBPS];
@@ -245,8 +251,9 @@ static void pair_row(struct result *r, const struct cluster_direction *d)
 	static const struct {
 		enum facts_column column;
 		enum cluster_measure measure;
-	} numbers[] = {{pair__heard, V_HEARD}, {pair__mtu_wanted, V_MTU_WANTED}, {pair__mtu_path, V_MTU_PATH}, {pair__mtu_icmp, V_MTU_ICMP}, {pair__sent, V_SENT}, {pair__lost, V_LOST}, {pair__rtt_us, V_RTT_US},
-		{pair__retransmits, V_RETRANS}, {pair__segments, V_SEGMENTS}};
+	} numbers[] = {{pair__heard, V_HEARD}, {pair__mtu_wanted, V_MTU_WANTED}, {pair__mtu_path, V_MTU_PATH}, {pair__mtu_icmp, V_MTU_ICMP},
+		{pair__sent, V_SENT}, {pair__lost, V_LOST}, {pair__rtt_us, V_RTT_US}, {pair__retransmits, V_RETRANS},
+		{pair__segments, V_SEGMENTS}};
 	struct facts_row *row = facts_add(r->facts, TABLE_pair);
 	const int64_t *v = d->value;
 	facts_text(row, pair__name, pair_name(r, d), ORIGIN);
@@ -305,7 +312,8 @@ static int explains(const struct tally *t, int sides)
 	return failed;
 }
 
-static void culprit_row(struct result *r, const char *name, const char *kind, const char *way, const struct cluster_direction *d, int pairs, int of)
+static void culprit_row(
+	struct result *r, const char *name, const char *kind, const char *way, const struct cluster_direction *d, int pairs, int of)
 {
 	const struct cluster_node *from = &r->o->nodes[d->from], *to = &r->o->nodes[d->to];
 	const int64_t *v = d->value;
@@ -361,7 +369,8 @@ static const struct cluster_direction *take(struct result *r, const char *proble
 	const struct cluster_direction *one = NULL;
 	for (size_t i = 0; i < r->o->pairs * 2; i++) {
 		const struct cluster_direction *d = &r->o->directions[i];
-		if (!explained[i] && has_problem(r, i, problem) && ((sides & SIDE_IN && d->to == node) || (sides & SIDE_OUT && d->from == node))) {
+		if (!explained[i] && has_problem(r, i, problem) &&
+			((sides & SIDE_IN && d->to == node) || (sides & SIDE_OUT && d->from == node))) {
 			explained[i] = true;
 			if (!one || (d->to == node && one->to != node))
 				one = d;
@@ -379,7 +388,8 @@ static void blame_links(struct result *r, const char *problem, bool *explained)
 		bool both = !explained[i ^ 1] && has_problem(r, i ^ 1, problem);
 		explained[i] = true;
 		explained[i ^ 1] |= both;
-		const char *name = both ? arena_printf(r->arena, "%s - %s", r->o->nodes[d->from].name, r->o->nodes[d->to].name) : pair_name(r, d);
+		const char *name = both ? arena_printf(r->arena, "%s - %s", r->o->nodes[d->from].name, r->o->nodes[d->to].name)
+					: pair_name(r, d);
 		culprit_row(r, name, "link", both ? "both" : "forth", d, both ? 2 : 1, 2);
 		/* One of the two has to go: the receiver of a direction, else the one with the higher rank, unless one is bad already. */
 		struct cluster_node *from = &r->o->nodes[d->from], *to = &r->o->nodes[d->to];
@@ -434,7 +444,8 @@ static void blame(struct result *r, const char *problem)
 
 void cluster_result_facts(struct arena *a, struct facts *f, const struct cluster_job *job, struct cluster_outcome *o)
 {
-	static const char *const problems[] = {"dropped", "refused", "rejected", "no-route", "self", "other", "silent", "failed", "mtu-hole", "mtu-differs", "stalled", "loss", "slow"};
+	static const char *const problems[] = {"dropped", "refused", "rejected", "no-route", "self", "other", "silent", "failed",
+		"mtu-hole", "mtu-differs", "stalled", "loss", "slow"};
 	struct result r = {a, f, job, o, cluster_usual_kbps(a, o->directions, o->pairs * 2), 0, 0};
 	for (size_t i = 0; i < o->pairs * 2; i++) {
 		r.holes_stalled += is_hole(&o->directions[i]) && o->directions[i].value[V_STALLED] == 1;

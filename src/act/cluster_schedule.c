@@ -5,7 +5,8 @@ static void add(struct cluster_schedule *s, int a, int b, int round)
 	s->pairs[s->count++] = (struct cluster_pair){a < b ? a : b, a < b ? b : a, round};
 }
 
-/* The circle: the last place stands still, the others move on by one each round. With an odd number nobody stands there and one node rests. */
+/* The circle: the last place stands still, the others move on by one each round. With an odd number nobody stands there and one node rests.
+ */
 static void everybody(struct cluster_schedule *s, int nodes)
 {
 	int places = nodes + (nodes & 1), moving = places - 1;

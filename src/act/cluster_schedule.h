@@ -1,7 +1,7 @@
 /* Who is tested with whom, and when: rounds in which every node has at most one partner. Pure.
  *
- * Up to CLUSTER_FULL_MAX nodes: everybody with everybody, N-1 rounds (N when N is odd). Above: the neighbours in the ring and CLUSTER_PARTNERS random
- * partners, the same on every run with the same seed; rounds do not grow with N.
+ * Up to CLUSTER_FULL_MAX nodes: everybody with everybody, N-1 rounds (N when N is odd). Above: the neighbours in the ring and
+ * CLUSTER_PARTNERS random partners, the same on every run with the same seed; rounds do not grow with N.
  */
 #ifndef ACT_CLUSTER_SCHEDULE_H
 #define ACT_CLUSTER_SCHEDULE_H

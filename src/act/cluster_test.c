@@ -1,18 +1,20 @@
-/* One node tests one other: connections to its dynamic port, and datagrams for reachability, path MTU, loss and round-trip time; or a burst of bytes.
+/* One node tests one other: connections to its dynamic port, and datagrams for reachability, path MTU, loss and round-trip time; or a burst
+ * of bytes.
  *
- * Everything that may get lost is tried several times, and an answer that comes late still counts: a machine that is slow for a moment is no broken network.
+ * Everything that may get lost is tried several times, and an answer that comes late still counts: a machine that is slow for a moment is
+ * no broken network.
  */
 #include <errno.h>
 
 #include "act/cluster.h"
 
-#define TRIES 5          /* three connections to the first address, two to the second */
-#define CONNECT_MS 1400  /* the kernel repeats a lost SYN after 1 s */
-#define PATIENT_MS 3800  /* and ARP gives up after 3 s */
+#define TRIES 5         /* three connections to the first address, two to the second */
+#define CONNECT_MS 1400 /* the kernel repeats a lost SYN after 1 s */
+#define PATIENT_MS 3800 /* and ARP gives up after 3 s */
 #define WELCOME_MS 1500
 #define PINGS 5
 #define LOSS_SENT 200
-#define LOSS_STEP 10     /* datagrams a millisecond */
+#define LOSS_STEP 10 /* datagrams a millisecond */
 #define UDP_TRIES 6
 #define BURST_MAX ((int64_t)256 << 20)
 #define BURST_LEAST 65536
@@ -56,16 +58,28 @@ static void begin_attempts(struct cluster_test *t)
 	static const double when[] = {0, 150, 400, 0, 300};
 	for (int i = 0; i < TRIES; i++) {
 		int which = i < 3 ? 0 : 1;
-		t->tries[i] = (struct attempt){.fd = -1, .which = which, .at_ms = t->start_ms + when[i], .ended = t->to[which].at.family == 0 || t->to[which].tcp == 0};
+		t->tries[i] = (struct attempt){.fd = -1,
+			.which = which,
+			.at_ms = t->start_ms + when[i],
+			.ended = t->to[which].at.family == 0 || t->to[which].tcp == 0};
 		if (t->mode & MODE_BURST && i > 0)
 			t->tries[i].ended = true;
 	}
 }
 
-struct cluster_test *cluster_test_start(struct arena *a, uint64_t token, int own_rank, int own_mtu, int peer, const struct cluster_endpoint peer_at[2], int mode, int burst_ms)
+struct cluster_test *cluster_test_start(struct arena *a, uint64_t token, int own_rank, int own_mtu, int peer,
+	const struct cluster_endpoint peer_at[2], int mode, int burst_ms)
 {
 	struct cluster_test *t = arena_alloc(a, sizeof *t);
-	*t = (struct cluster_test){.arena = a, .token = token, .id = host_random() >> 1, .own_rank = own_rank, .own_mtu = own_mtu, .peer = peer, .mode = mode, .burst_ms = burst_ms, .udp = -1};
+	*t = (struct cluster_test){.arena = a,
+		.token = token,
+		.id = host_random() >> 1,
+		.own_rank = own_rank,
+		.own_mtu = own_mtu,
+		.peer = peer,
+		.mode = mode,
+		.burst_ms = burst_ms,
+		.udp = -1};
 	memcpy(t->to, peer_at, sizeof t->to);
 	for (int i = 0; i < V_COUNT; i++)
 		t->value[i] = -1;
@@ -314,7 +328,8 @@ static void udp_heard(struct cluster_test *t, double now)
 		struct str rest = str_n(data, n > 0 ? (size_t)n : 0);
 		struct frame frame;
 		struct frame_fields f;
-		if (n <= 0 || parse_frame_next(&rest, sizeof data, &frame) <= 0 || frame.token != t->token || parse_frame_fields(frame.body, &f) < 0 || parse_frame_int(&f, T_TEST, 0) != (int64_t)t->id ||
+		if (n <= 0 || parse_frame_next(&rest, sizeof data, &frame) <= 0 || frame.token != t->token ||
+			parse_frame_fields(frame.body, &f) < 0 || parse_frame_int(&f, T_TEST, 0) != (int64_t)t->id ||
 			parse_frame_int(&f, T_RANK, -1) != t->peer)
 			continue;
 		int64_t seq = parse_frame_int(&f, T_SEQ, -1), bytes = parse_frame_int(&f, T_BYTES, 0);
@@ -370,9 +385,7 @@ static void udp_step(struct cluster_test *t, double now)
 		t->size = t->high;
 		probe_size(t, now);
 		break;
-	case UDP_BISECT:
-		probe_size(t, now);
-		break;
+	case UDP_BISECT: probe_size(t, now); break;
 	case UDP_LOSS:
 		if (t->tried >= LOSS_SENT) {
 			enter(t, UDP_COUNT, now);
@@ -390,9 +403,7 @@ static void udp_step(struct cluster_test *t, double now)
 		datagram(t, F_COUNT, 0);
 		t->next_ms = now + patience(t, t->tried++);
 		break;
-	case UDP_DONE:
-		t->udp_done = true;
-		break;
+	case UDP_DONE: t->udp_done = true; break;
 	}
 }
 

@@ -37,7 +37,8 @@ int history_open(const struct history_place *place, bool write, struct ledger **
 	if (rc == 0 && write)
 		rc = host_state_make(place->logs);
 	if (rc == 0)
-		rc = host_state_look(place->file, write); /* a pipe would hold SQLite for ever, and it knows one error for all that cannot be opened */
+		rc = host_state_look(
+			place->file, write); /* a pipe would hold SQLite for ever, and it knows one error for all that cannot be opened */
 	return rc < 0 ? rc : ledger_open(place->file, write, schema, VERSION, ret);
 }
 
@@ -170,7 +171,10 @@ static void compare_with_last(struct ledger *l, struct history_start *s)
 	struct ledger_query *q;
 	struct arena *a = arena_new(0);
 	char *hash = NULL;
-	if (ledger_query(l, &q, "SELECT id, snapshot FROM attempt WHERE cwd IS ? AND snapshot IS NOT NULL ORDER BY subject IS ? DESC, id DESC LIMIT 1", "tt", s->cwd, s->subject) == 0 && ledger_step(q) > 0) {
+	if (ledger_query(l, &q,
+		    "SELECT id, snapshot FROM attempt WHERE cwd IS ? AND snapshot IS NOT NULL ORDER BY subject IS ? DESC, id DESC LIMIT 1",
+		    "tt", s->cwd, s->subject) == 0 &&
+		ledger_step(q) > 0) {
 		s->since = ledger_int(q, 0);
 		hash = arena_strdup(a, ledger_text(q, 1));
 	}
@@ -194,24 +198,29 @@ static int new_attempt(struct ledger *l, struct history_start *s, int64_t seq)
 		rc = write_snapshot(l, s->snapshot, hash);
 	}
 	if (rc == 0)
-		rc = ledger_run(l, "INSERT INTO attempt(job, seq, node, started_ms, launcher, world, cwd, subject, command, note, davy, snapshot, since, changes, changed) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,nullif(?,0),?,?)", "tititittttttiit",
-			s->job, seq, s->node, s->started_ms, s->launcher, s->world, s->cwd, s->subject, s->command, s->note, DAVY_VERSION, s->snapshot ? hash : NULL, s->since, (int64_t)s->changes, s->changed);
+		rc = ledger_run(l,
+			"INSERT INTO attempt(job, seq, node, started_ms, launcher, world, cwd, subject, command, note, davy, snapshot, since, changes, changed) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,nullif(?,0),?,?)",
+			"tititittttttiit", s->job, seq, s->node, s->started_ms, s->launcher, s->world, s->cwd, s->subject, s->command,
+			s->note, DAVY_VERSION, s->snapshot ? hash : NULL, s->since, (int64_t)s->changes, s->changed);
 	s->id = ledger_last_row(l);
 	return rc;
 }
 
-/* The attempt of this job that has no such rank yet: ranks that a launcher starts one after the other in the same step make several attempts. */
+/* The attempt of this job that has no such rank yet: ranks that a launcher starts one after the other in the same step make several
+ * attempts. */
 static int find_or_make(struct ledger *l, struct history_start *s)
 {
 	struct ledger_query *q;
 	int64_t seq = 0;
-	int rc = ledger_query(l, &q, "SELECT count(*) FROM rank r JOIN attempt a ON a.id = r.attempt WHERE a.job=? AND r.rank=?", "ti", s->job, s->rank);
+	int rc = ledger_query(
+		l, &q, "SELECT count(*) FROM rank r JOIN attempt a ON a.id = r.attempt WHERE a.job=? AND r.rank=?", "ti", s->job, s->rank);
 	if (rc == 0 && (rc = ledger_step(q)) > 0)
 		seq = ledger_int(q, 0);
 	ledger_finish(q);
 	if (rc < 0)
 		return rc;
-	rc = ledger_query(l, &q, "SELECT id, since, changes, changed FROM attempt WHERE job=? AND seq=? AND started_ms > ?", "tii", s->job, seq, s->started_ms - JOIN_MS);
+	rc = ledger_query(l, &q, "SELECT id, since, changes, changed FROM attempt WHERE job=? AND seq=? AND started_ms > ?", "tii", s->job,
+		seq, s->started_ms - JOIN_MS);
 	if (rc == 0 && (rc = ledger_step(q)) > 0) {
 		s->id = ledger_int(q, 0);
 		s->since = ledger_int(q, 1);
@@ -253,10 +262,12 @@ static int prune(struct ledger *l, const struct history_place *place, int64_t no
 		if (rc == 0)
 			rc = ledger_run(l, sql, "ii", oldest, (int64_t)HISTORY_ATTEMPTS_MAX);
 		if (rc == 0)
-			rc = ledger_exec(l, "DELETE FROM snapshot WHERE hash NOT IN (SELECT snapshot FROM attempt WHERE snapshot IS NOT NULL)");
+			rc = ledger_exec(
+				l, "DELETE FROM snapshot WHERE hash NOT IN (SELECT snapshot FROM attempt WHERE snapshot IS NOT NULL)");
 	}
 	if (rc == 0)
-		rc = ledger_query(l, &q, "SELECT log, log_bytes FROM rank WHERE log IS NOT NULL AND log_bytes > 0 ORDER BY attempt DESC", "");
+		rc = ledger_query(
+			l, &q, "SELECT log, log_bytes FROM rank WHERE log IS NOT NULL AND log_bytes > 0 ORDER BY attempt DESC", "");
 	while (rc == 0 && ledger_step(q) > 0) {
 		bytes += ledger_int(q, 1);
 		if (bytes > HISTORY_LOGS_BYTES_MAX)
@@ -270,7 +281,9 @@ static int write_start(struct ledger *l, struct history_start *s)
 {
 	int rc = find_or_make(l, s);
 	if (rc == 0)
-		rc = ledger_run(l, "INSERT INTO rank(attempt, rank, local_rank, pid, began, boot, started_ms, outcome, log) VALUES(?,?,?,?,?,?,?,'running',?)", "iiiiitit", s->id, s->rank, s->local_rank, s->pid, s->began, s->boot, s->started_ms, s->log);
+		rc = ledger_run(l,
+			"INSERT INTO rank(attempt, rank, local_rank, pid, began, boot, started_ms, outcome, log) VALUES(?,?,?,?,?,?,?,'running',?)",
+			"iiiiitit", s->id, s->rank, s->local_rank, s->pid, s->began, s->boot, s->started_ms, s->log);
 	return rc < 0 ? rc : prune(l, &s->place, s->started_ms);
 }
 
@@ -301,7 +314,9 @@ void history_write_end(void *end)
 	struct ledger *l = NULL;
 	int rc = history_open(&e->place, true, &l);
 	if (rc == 0)
-		rc = ledger_run(l, "UPDATE rank SET ended_ms=?, outcome=?, status=?, signal=?, log_bytes=?, log_left_out=? WHERE attempt=? AND rank=?", "itiiiiii", e->ended_ms, e->outcome, e->status, e->signal, e->log_bytes, e->log_left_out, e->id, e->rank);
+		rc = ledger_run(l,
+			"UPDATE rank SET ended_ms=?, outcome=?, status=?, signal=?, log_bytes=?, log_left_out=? WHERE attempt=? AND rank=?",
+			"itiiiiii", e->ended_ms, e->outcome, e->status, e->signal, e->log_bytes, e->log_left_out, e->id, e->rank);
 	e->error = rc;
 	ledger_close(l);
 }
@@ -312,7 +327,8 @@ void history_write_cause(void *cause)
 	struct ledger *l = NULL;
 	int rc = history_open(&c->place, true, &l);
 	if (rc == 0)
-		rc = ledger_run(l, "UPDATE rank SET cause=?, certainty=?, stage=?, title=?, says=?, evidence=? WHERE attempt=? AND rank=?", "ttttttii", c->cause, c->certainty, c->stage, c->title, c->says, c->evidence, c->id, c->rank);
+		rc = ledger_run(l, "UPDATE rank SET cause=?, certainty=?, stage=?, title=?, says=?, evidence=? WHERE attempt=? AND rank=?",
+			"ttttttii", c->cause, c->certainty, c->stage, c->title, c->says, c->evidence, c->id, c->rank);
 	c->error = rc;
 	ledger_close(l);
 }
@@ -324,7 +340,8 @@ static int claim_it(struct ledger *l, struct history_claim *c)
 	if (rc < 0)
 		return rc;
 	c->mine = ledger_changes(l) > 0;
-	rc = ledger_query(l, &q, "SELECT r.rank, r.cause FROM attempt a JOIN rank r ON r.attempt = a.id AND r.rank = a.speaker WHERE a.id=?", "i", c->id);
+	rc = ledger_query(l, &q,
+		"SELECT r.rank, r.cause FROM attempt a JOIN rank r ON r.attempt = a.id AND r.rank = a.speaker WHERE a.id=?", "i", c->id);
 	if (rc == 0 && ledger_step(q) > 0) {
 		c->by = ledger_int(q, 0);
 		snprintf(c->cause, sizeof c->cause, "%s", ledger_text(q, 1) ? ledger_text(q, 1) : "");
@@ -359,7 +376,8 @@ static const char *copied(struct arena *a, struct ledger_query *q, int i)
 	return text ? arena_strdup(a, text) : NULL;
 }
 
-/* A rank without an end whose process is gone: its Davy was killed. Of another host or another boot nothing is known, but a reboot ends all. */
+/* A rank without an end whose process is gone: its Davy was killed. Of another host or another boot nothing is known, but a reboot ends
+ * all. */
 static bool is_lost(struct host *h, const struct history_attempt *at, const struct history_rank *r, const char *boot)
 {
 	struct host_uname u = {0};
@@ -375,16 +393,34 @@ static int read_ranks(struct arena *a, struct host *h, struct ledger *l, struct 
 {
 	struct ledger_query *q;
 	size_t cap = 0;
-	int rc = ledger_query(l, &q, "SELECT rank, local_rank, pid, began, boot, started_ms, ended_ms, outcome, status, signal, cause, certainty, stage, title, says, evidence, log, log_bytes, log_left_out FROM rank WHERE attempt=? ORDER BY rank", "i", at->id);
+	int rc = ledger_query(l, &q,
+		"SELECT rank, local_rank, pid, began, boot, started_ms, ended_ms, outcome, status, signal, cause, certainty, stage, title, says, evidence, log, log_bytes, log_left_out FROM rank WHERE attempt=? ORDER BY rank",
+		"i", at->id);
 	if (rc < 0)
 		return rc;
 	while ((rc = ledger_step(q)) > 0) {
 		if (!at->rank || at->rank_count == cap)
 			at->rank = arena_grow(a, at->rank, at->rank_count, &cap, sizeof *at->rank);
 		struct history_rank *r = &at->rank[at->rank_count++];
-		*r = (struct history_rank){.rank = ledger_int(q, 0), .local_rank = ledger_int(q, 1), .pid = ledger_int(q, 2), .began = ledger_int(q, 3), .boot = copied(a, q, 4), .started_ms = ledger_int(q, 5), .ended_ms = ledger_int(q, 6),
-			.outcome = copied(a, q, 7), .status = ledger_int(q, 8), .signal = ledger_int(q, 9), .cause = copied(a, q, 10), .certainty = copied(a, q, 11), .stage = copied(a, q, 12), .title = copied(a, q, 13), .says = copied(a, q, 14),
-			.evidence = copied(a, q, 15), .log = copied(a, q, 16), .log_bytes = ledger_int(q, 17), .log_left_out = ledger_int(q, 18)};
+		*r = (struct history_rank){.rank = ledger_int(q, 0),
+			.local_rank = ledger_int(q, 1),
+			.pid = ledger_int(q, 2),
+			.began = ledger_int(q, 3),
+			.boot = copied(a, q, 4),
+			.started_ms = ledger_int(q, 5),
+			.ended_ms = ledger_int(q, 6),
+			.outcome = copied(a, q, 7),
+			.status = ledger_int(q, 8),
+			.signal = ledger_int(q, 9),
+			.cause = copied(a, q, 10),
+			.certainty = copied(a, q, 11),
+			.stage = copied(a, q, 12),
+			.title = copied(a, q, 13),
+			.says = copied(a, q, 14),
+			.evidence = copied(a, q, 15),
+			.log = copied(a, q, 16),
+			.log_bytes = ledger_int(q, 17),
+			.log_left_out = ledger_int(q, 18)};
 		if (!r->outcome || (strcmp(r->outcome, "running") == 0 && is_lost(h, at, r, boot)))
 			r->outcome = "lost";
 	}
@@ -427,14 +463,28 @@ int history_read(struct arena *a, struct host *h, struct ledger *l, size_t limit
 	*ret = NULL;
 	*ret_count = 0;
 	const char *this_boot = host_linef(h, &boot, "/proc/sys/kernel/random/boot_id") == 0 ? str_dup(a, boot) : NULL;
-	int rc = ledger_query(l, &q, "SELECT id, started_ms, world, since, changes, launcher, node, cwd, command, note, davy, snapshot, changed, subject FROM (SELECT * FROM attempt ORDER BY id DESC LIMIT ?) ORDER BY id", "i", (int64_t)(limit ? limit : (size_t)1 << 30));
+	int rc = ledger_query(l, &q,
+		"SELECT id, started_ms, world, since, changes, launcher, node, cwd, command, note, davy, snapshot, changed, subject FROM (SELECT * FROM attempt ORDER BY id DESC LIMIT ?) ORDER BY id",
+		"i", (int64_t)(limit ? limit : (size_t)1 << 30));
 	if (rc < 0)
 		return rc;
 	while ((rc = ledger_step(q)) > 0) {
 		if (!*ret || *ret_count == cap)
 			*ret = arena_grow(a, *ret, *ret_count, &cap, sizeof **ret);
-		(*ret)[(*ret_count)++] = (struct history_attempt){.id = ledger_int(q, 0), .started_ms = ledger_int(q, 1), .world = ledger_int(q, 2), .since = ledger_int(q, 3), .changes = ledger_int(q, 4), .launcher = copied(a, q, 5), .node = copied(a, q, 6), .cwd = copied(a, q, 7),
-			.command = copied(a, q, 8), .note = copied(a, q, 9), .davy = copied(a, q, 10), .snapshot_hash = copied(a, q, 11), .changed = copied(a, q, 12), .subject = copied(a, q, 13)};
+		(*ret)[(*ret_count)++] = (struct history_attempt){.id = ledger_int(q, 0),
+			.started_ms = ledger_int(q, 1),
+			.world = ledger_int(q, 2),
+			.since = ledger_int(q, 3),
+			.changes = ledger_int(q, 4),
+			.launcher = copied(a, q, 5),
+			.node = copied(a, q, 6),
+			.cwd = copied(a, q, 7),
+			.command = copied(a, q, 8),
+			.note = copied(a, q, 9),
+			.davy = copied(a, q, 10),
+			.snapshot_hash = copied(a, q, 11),
+			.changed = copied(a, q, 12),
+			.subject = copied(a, q, 13)};
 	}
 	ledger_finish(q);
 	for (size_t i = 0; i < *ret_count && rc == 0; i++) {

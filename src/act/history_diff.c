@@ -4,7 +4,8 @@
 
 const char *const history_weight_names[] = {"evidence", "cause", "table", "stage", "none"};
 
-/* Which thing a table's rows belong to. `each`: every key is a thing of its own. What is in no line here makes a thing of its table's name. */
+/* Which thing a table's rows belong to. `each`: every key is a thing of its own. What is in no line here makes a thing of its table's name.
+ */
 static const struct subject {
 	const char *table, *column, *group; /* column NULL: all */
 	bool each;
@@ -133,7 +134,8 @@ static bool is_evidence(const struct history_about *about, const struct line *l)
 		size_t open = str_find_char(one, '[', 0);
 		struct str fact = str_slice(one, 0, open), key = open == SIZE_MAX ? str_n(NULL, 0) : str_slice(one, open + 1, one.len - 1);
 		size_t dot = str_find_char(fact, '.', 0);
-		if (dot != SIZE_MAX && str_eq(str_slice(fact, 0, dot), l->table) && str_eq(str_skip(fact, dot + 1), l->column) && (!key.ptr || !l->key.ptr || str_eq(key, l->key)))
+		if (dot != SIZE_MAX && str_eq(str_slice(fact, 0, dot), l->table) && str_eq(str_skip(fact, dot + 1), l->column) &&
+			(!key.ptr || !l->key.ptr || str_eq(key, l->key)))
 			return true;
 	}
 	return false;
@@ -142,7 +144,8 @@ static bool is_evidence(const struct history_about *about, const struct line *l)
 /* Tables with a row for each of many things: what a rule reads there is about the ones that it names. */
 static bool is_by_name(struct str table)
 {
-	return str_is(table, "variable") || str_is(table, "package") || str_is(table, "nccl_conf") || str_is(table, "library") || str_is(table, "program");
+	return str_is(table, "variable") || str_is(table, "package") || str_is(table, "nccl_conf") || str_is(table, "library") ||
+		str_is(table, "program");
 }
 
 static bool table_is_read(const struct history_about *about, struct str table)
@@ -162,8 +165,11 @@ static enum history_weight weigh(struct arena *a, const struct history_about *ab
 		return WEIGHT_EVIDENCE;
 	if (about->program && (str_is(l->table, "command") || str_is(l->table, "file") || str_is(l->table, "code")))
 		return WEIGHT_TABLE;
-	bool named = !is_by_name(l->table) || (about->rules && l->key.len > 2 && strstr(about->rules, arena_printf(a, "'%.*s'", (int)l->key.len, l->key.ptr)));
-	if (named && has_word(about->reads, '\n', str_of(arena_printf(a, "%.*s.%.*s", (int)l->table.len, l->table.ptr, (int)l->column.len, l->column.ptr))))
+	bool named = !is_by_name(l->table) ||
+		(about->rules && l->key.len > 2 && strstr(about->rules, arena_printf(a, "'%.*s'", (int)l->key.len, l->key.ptr)));
+	if (named &&
+		has_word(about->reads, '\n',
+			str_of(arena_printf(a, "%.*s.%.*s", (int)l->table.len, l->table.ptr, (int)l->column.len, l->column.ptr))))
 		return WEIGHT_READ;
 	if (named && table_is_read(about, l->table))
 		return WEIGHT_TABLE;
@@ -311,7 +317,8 @@ static void fold(struct compare *c)
 /* Another interpreter brings its own PATH. */
 static void fold_environment(struct compare *c)
 {
-	static const char *const names[] = {"PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_SHLVL", "CONDA_PROMPT_MODIFIER", "PYTHONHOME"};
+	static const char *const names[] = {
+		"PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_SHLVL", "CONDA_PROMPT_MODIFIER", "PYTHONHOME"};
 	struct history_thing *python = find_thing(c, "python", NULL), *t;
 	for (size_t i = 0; python && i < sizeof names / sizeof names[0]; i++)
 		if ((t = find_thing(c, "variable", names[i])) != NULL)
@@ -375,7 +382,8 @@ static void sort_things(struct compare *c)
 	c->things = sorted;
 }
 
-struct history_thing *history_compare(struct arena *a, const char *before, const char *after, const struct history_about *about, size_t *ret_count)
+struct history_thing *history_compare(
+	struct arena *a, const char *before, const char *after, const struct history_about *about, size_t *ret_count)
 {
 	struct compare c = {.arena = a, .about = about};
 	merge(&c, before, after);

@@ -31,7 +31,8 @@ static void add(struct lines *l, const char *table, const char *key, const char 
 	if (!l->line || l->count == l->cap)
 		l->line = arena_grow(l->arena, l->line, l->count, &l->cap, sizeof *l->line);
 	struct str cut = str_cut(str_of(value), VALUE_MAX), shown = key ? str_cut(str_of(key), VALUE_MAX) : str_of("");
-	char *text = arena_printf(l->arena, "%s%s%.*s%s.%s = %.*s", table, key ? "[" : "", (int)shown.len, shown.ptr, key ? "]" : "", column, (int)cut.len, cut.ptr);
+	char *text = arena_printf(l->arena, "%s%s%.*s%s.%s = %.*s", table, key ? "[" : "", (int)shown.len, shown.ptr, key ? "]" : "",
+		column, (int)cut.len, cut.ptr);
 	for (char *p = text; *p; p++)
 		if (*p == '\n' || *p == '\r')
 			*p = ' ';
@@ -55,9 +56,26 @@ static bool is_restless(const char *table, const char *column)
 {
 	static const char *const tables[] = {"event", "wait", "speaker", "shm_segment", "nccl_choice", "probe"};
 	static const char *const columns[] = {
-		"system.memory_available_bytes", "system.memory_used_bytes", "system.oom_kills", "system.uptime_s", "system.boot_id", "mount.free_bytes", "mount.used_bytes", "mount.inodes_free", "mount.device",
-		"gpu.memory_used_bytes", "gpu.temperature_c", "gpu.processes", "gpu.throttle", "gpu.link_speed_gts", "gpu.link_width", "pci_device.link_speed_gts", "purpose.ranks", "purpose.reason",
-		"mount.options", "container.id",
+		"system.memory_available_bytes",
+		"system.memory_used_bytes",
+		"system.oom_kills",
+		"system.uptime_s",
+		"system.boot_id",
+		"mount.free_bytes",
+		"mount.used_bytes",
+		"mount.inodes_free",
+		"mount.device",
+		"gpu.memory_used_bytes",
+		"gpu.temperature_c",
+		"gpu.processes",
+		"gpu.throttle",
+		"gpu.link_speed_gts",
+		"gpu.link_width",
+		"pci_device.link_speed_gts",
+		"purpose.ranks",
+		"purpose.reason",
+		"mount.options",
+		"container.id",
 	};
 	char name[128];
 	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
@@ -73,9 +91,12 @@ static bool is_restless(const char *table, const char *column)
 /* Set anew for each job and process by a launcher or a scheduler: no choice of the user's. */
 static bool is_launchers(const char *name)
 {
-	static const char *const prefixes[] = {"SLURM_", "SLURMD_", "PMI_", "PMIX_", "OMPI_COMM_", "OMPI_MCA_orte", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_APP_", "OMPI_ARGV", "OMPI_FILE_", "OMPI_FIRST_", "OMPI_NUM_", "OMPI_UNIVERSE", "TORCHELASTIC_", "LOCAL_", "GROUP_", "ROLE_", "MPI_LOCAL", "PRTE_", "HYDI_", "PET_RDZV_ID"};
+	static const char *const prefixes[] = {"SLURM_", "SLURMD_", "PMI_", "PMIX_", "OMPI_COMM_", "OMPI_MCA_orte", "OMPI_MCA_ess",
+		"OMPI_MCA_pmix", "OMPI_APP_", "OMPI_ARGV", "OMPI_FILE_", "OMPI_FIRST_", "OMPI_NUM_", "OMPI_UNIVERSE", "TORCHELASTIC_",
+		"LOCAL_", "GROUP_", "ROLE_", "MPI_LOCAL", "PRTE_", "HYDI_", "PET_RDZV_ID"};
 	static const char *const names[] = {"RANK", "NODE_RANK", "MASTER_PORT", "HOSTNAME"};
-	static const char *const chosen[] = {"SLURM_JOB_PARTITION", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS", "SLURM_MPI_TYPE", "SLURM_CPU_BIND", "SLURM_GPUS", "SLURM_MEM_PER_NODE"};
+	static const char *const chosen[] = {"SLURM_JOB_PARTITION", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS", "SLURM_MPI_TYPE",
+		"SLURM_CPU_BIND", "SLURM_GPUS", "SLURM_MEM_PER_NODE"};
 	for (size_t i = 0; i < sizeof chosen / sizeof chosen[0]; i++)
 		if (strcmp(name, chosen[i]) == 0)
 			return false;
@@ -95,14 +116,10 @@ static const char *value_text(struct lines *l, const struct facts_value *v, enum
 	if (v->gap != GAP_NONE)
 		return arena_printf(l->arena, "(unknown: %s)", facts_gap_name(v->gap));
 	switch (type) {
-	case FACTS_TEXT:
-		return v->text;
-	case FACTS_REAL:
-		return arena_printf(l->arena, "%g", v->r);
-	case FACTS_BOOL:
-		return v->i ? "yes" : "no";
-	case FACTS_INT:
-		break;
+	case FACTS_TEXT: return v->text;
+	case FACTS_REAL: return arena_printf(l->arena, "%g", v->r);
+	case FACTS_BOOL: return v->i ? "yes" : "no";
+	case FACTS_INT: break;
 	}
 	return arena_printf(l->arena, "%lld", (long long)v->i);
 }
@@ -192,7 +209,8 @@ static void add_command(struct lines *l, struct redactor *r, const char *const *
 		const char *key = str_dup(l->arena, str_cut(name, 80));
 		int same = 1;
 		for (size_t k = 0; k < l->count; k++)
-			same += strncmp(l->line[k], "command[", 8) == 0 && strncmp(l->line[k] + 8, key, strlen(key)) == 0 && strchr("]#", l->line[k][8 + strlen(key)]) != NULL;
+			same += strncmp(l->line[k], "command[", 8) == 0 && strncmp(l->line[k] + 8, key, strlen(key)) == 0 &&
+				strchr("]#", l->line[k][8 + strlen(key)]) != NULL;
 		add(l, "command", same > 1 ? arena_printf(l->arena, "%s#%d", key, same) : key, "value", str_dup(l->arena, value));
 	}
 }
@@ -206,7 +224,8 @@ static void add_files(struct lines *l, struct host *h, const char *const *argv, 
 		char hash[PARSE_SHA256_TEXT];
 		const char *dot = strrchr(argv[i], '.');
 		const char *path = argv[i][0] == '/' || !host_cwd(h) ? argv[i] : arena_printf(l->arena, "%s/%s", host_cwd(h), argv[i]);
-		if (!dot || argv[i][0] == '-' || strlen(argv[i]) > 1024 || host_stat(h, path, &st) < 0 || st.kind != HOST_FILE || st.size > FILE_BYTES_MAX)
+		if (!dot || argv[i][0] == '-' || strlen(argv[i]) > 1024 || host_stat(h, path, &st) < 0 || st.kind != HOST_FILE ||
+			st.size > FILE_BYTES_MAX)
 			continue;
 		if (host_read(h, path, FILE_BYTES_MAX, &text) < 0)
 			continue;

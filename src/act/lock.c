@@ -70,8 +70,12 @@ static void gather(struct judge *j, struct host *door, struct entries *e)
 		const char *version = facts_get_text(p, package__version);
 		if (shadowed || facts_get_text(p, package__broken) || !version || parse_pep440(str_of(version), &v) < 0)
 			continue;
-		struct entry x = {.name = facts_get_text(p, package__canonical), .version = version, .installer = facts_get_text(p, package__installer),
-			.source = facts_get_text(p, package__source), .record = facts_get_text(p, package__record), .location = facts_get_text(p, package__location)};
+		struct entry x = {.name = facts_get_text(p, package__canonical),
+			.version = version,
+			.installer = facts_get_text(p, package__installer),
+			.source = facts_get_text(p, package__source),
+			.record = facts_get_text(p, package__record),
+			.location = facts_get_text(p, package__location)};
 		facts_get_bool(p, package__editable, &x.editable);
 		facts_get_bool(p, package__base, &x.base);
 		x.sha256 = x.editable ? NULL : hash_in(j->arena, x.source);
@@ -99,7 +103,8 @@ static bool is_by_others(const struct entry *e)
 
 static bool is_of_pytorch(const char *name)
 {
-	static const char *const names[] = {"torch", "torchvision", "torchaudio", "torchtext", "torchdata", "torchcodec", "fbgemm-gpu", "torchrec", "torchao"};
+	static const char *const names[] = {
+		"torch", "torchvision", "torchaudio", "torchtext", "torchdata", "torchcodec", "fbgemm-gpu", "torchrec", "torchao"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(name, names[i]) == 0)
 			return true;
@@ -114,8 +119,9 @@ static const char *index_of(struct arena *a, const struct entry *e)
 		return NULL;
 	tag++;
 	size_t n = strlen(tag);
-	bool known = strcmp(tag, "cpu") == 0 || strcmp(tag, "xpu") == 0 || (has(tag, "cu") && n > 4 && tag[2 + strspn(tag + 2, "0123456789")] == '\0') ||
-		     (has(tag, "rocm") && tag[4 + strspn(tag + 4, "0123456789.")] == '\0');
+	bool known = strcmp(tag, "cpu") == 0 || strcmp(tag, "xpu") == 0 ||
+		(has(tag, "cu") && n > 4 && tag[2 + strspn(tag + 2, "0123456789")] == '\0') ||
+		(has(tag, "rocm") && tag[4 + strspn(tag + 4, "0123456789.")] == '\0');
 	return known ? arena_printf(a, "https://download.pytorch.org/whl/%s", tag) : NULL;
 }
 
@@ -135,7 +141,7 @@ static const char *without_credentials(struct arena *a, struct str url)
 }
 
 struct indices {
-	const char *usual;   /* NULL: PyPI */
+	const char *usual; /* NULL: PyPI */
 	const char *extra[8], *links[8];
 	size_t extras, link_count;
 	const char *said_by;
@@ -203,11 +209,15 @@ static struct indices configured(struct judge *j, struct host *door)
 	const char *home = host_env(door, "HOME"), *config = host_env(door, "XDG_CONFIG_HOME"), *file = host_env(door, "PIP_CONFIG_FILE");
 	const struct facts_row *python = j->facts->first[TABLE_python];
 	const char *prefix = python ? facts_get_text(python, python__prefix) : NULL;
-	static const char *const variables[] = {"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "UV_FIND_LINKS"};
+	static const char *const variables[] = {"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL",
+		"UV_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "UV_FIND_LINKS"};
 	read_configuration(j, door, "/etc/pip.conf", &ret);
 	if (home) {
 		read_configuration(j, door, arena_printf(j->arena, "%s/.pip/pip.conf", home), &ret);
-		read_configuration(j, door, config && *config ? arena_printf(j->arena, "%s/pip/pip.conf", config) : arena_printf(j->arena, "%s/.config/pip/pip.conf", home), &ret);
+		read_configuration(j, door,
+			config && *config ? arena_printf(j->arena, "%s/pip/pip.conf", config)
+					  : arena_printf(j->arena, "%s/.config/pip/pip.conf", home),
+			&ret);
 	}
 	if (prefix)
 		read_configuration(j, door, arena_printf(j->arena, "%s/pip.conf", prefix), &ret);
@@ -216,7 +226,11 @@ static struct indices configured(struct judge *j, struct host *door)
 	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
 		const char *value = host_env(door, variables[i]);
 		if (value)
-			take_index(j, &ret, strstr(variables[i], "EXTRA") ? INDEX_EXTRA : strstr(variables[i], "LINKS") ? INDEX_LINKS : INDEX_USUAL, str_of(value), variables[i]);
+			take_index(j, &ret,
+				strstr(variables[i], "EXTRA")           ? INDEX_EXTRA
+					: strstr(variables[i], "LINKS") ? INDEX_LINKS
+									: INDEX_USUAL,
+				str_of(value), variables[i]);
 	}
 	return ret;
 }
@@ -242,7 +256,8 @@ static void statement(struct buf *out, const char *key, const char *first, const
 
 static void write_machine(struct judge *j, struct buf *out)
 {
-	const char *arch = text_of(j, TABLE_python, python__arch), *libc = text_of(j, TABLE_system, system__libc), *version = text_of(j, TABLE_system, system__libc_version);
+	const char *arch = text_of(j, TABLE_python, python__arch), *libc = text_of(j, TABLE_system, system__libc),
+		   *version = text_of(j, TABLE_system, system__libc_version);
 	statement(out, "python", text_of(j, TABLE_python, python__version), NULL, NULL);
 	statement(out, "platform", arch && libc && version ? arena_printf(j->arena, "%s %s %s", arch, libc, version) : arch, NULL, NULL);
 	statement(out, "torch", text_of(j, TABLE_torch, torch__version), "cuda", text_of(j, TABLE_torch, torch__cuda));
@@ -270,22 +285,31 @@ static void write_head(struct judge *j, const char *file, const struct lock_summ
 {
 	const char *prefix = text_of(j, TABLE_python, python__prefix), *version = text_of(j, TABLE_python, python__version);
 	buf_fmt(out, "# davy lock 1\n# ");
-	buf_fmt(out, tr(j, "What is installed in %s, written by davy %s.\n", "%s 中安装的全部内容，由 davy %s 记录。\n"), prefix ? prefix : "?", DAVY_VERSION);
+	buf_fmt(out, tr(j, "What is installed in %s, written by davy %s.\n", "%s 中安装的全部内容，由 davy %s 记录。\n"),
+		prefix ? prefix : "?", DAVY_VERSION);
 	buf_fmt(out, "# %s\n", tr(j, "The same again, in an empty environment of this Python:", "在同一 Python 的空环境中重建："));
 	if (n->conda)
-		buf_fmt(out, "#   { echo @EXPLICIT; sed -n 's/^# conda: //p' %s; } > conda.txt && conda create -y -n again --file conda.txt && conda activate again\n", file);
+		buf_fmt(out,
+			"#   { echo @EXPLICIT; sed -n 's/^# conda: //p' %s; } > conda.txt && conda create -y -n again --file conda.txt && conda activate again\n",
+			file);
 	else
 		buf_fmt(out, "#   python%s -m venv again && . again/bin/activate\n", minor_of(j->arena, version));
 	buf_fmt(out, "#   python -m pip install --no-deps -r %s        # uv pip install --no-deps -r %s\n", file, file);
 	buf_fmt(out, "# %s\n#   davy check --lock %s\n", tr(j, "What has drifted since:", "此后发生了哪些变化："), file);
 	if (all_hashed && n->pip)
-		buf_fmt(out, "# %s\n", tr(j, "The hash of every archive is known, and pip checks it.", "每个安装包的哈希都已知，pip 会逐一校验。"));
+		buf_fmt(out, "# %s\n",
+			tr(j, "The hash of every archive is known, and pip checks it.", "每个安装包的哈希都已知，pip 会逐一校验。"));
 	else
-		buf_fmt(out, tr(j, "# The archive's hash is known for %d of %d packages (direct_url.json). Neither an installed tree nor pip's or uv's cache tells it for the others: behind record= stands a\n# digest of their RECORD, the same for every installation of the same wheel; davy checks it, pip cannot.\n",
-			"# %d / %d 个包的安装包哈希已知（direct_url.json）。其余的无法从已安装的文件或 pip、uv 的缓存得知：record= 后是其 RECORD 的摘要，同一 wheel 的每次安装都相同；\n# davy 会校验它，pip 不能。\n"), n->hashed, n->pip);
+		buf_fmt(out,
+			tr(j, "# The archive's hash is known for %d of %d packages (direct_url.json). Neither an installed tree nor pip's or uv's cache tells it for the others: behind record= stands a\n# digest of their RECORD, the same for every installation of the same wheel; davy checks it, pip cannot.\n",
+				"# %d / %d 个包的安装包哈希已知（direct_url.json）。其余的无法从已安装的文件或 pip、uv 的缓存得知：record= 后是其 RECORD 的摘要，同一 wheel 的每次安装都相同；\n# davy 会校验它，pip 不能。\n"),
+			n->hashed, n->pip);
 	int conflicts = j->facts->count[TABLE_requirement_conflict];
 	if (conflicts)
-		buf_fmt(out, tr(j, "# Requirements that do not hold here, and will not there (pip check): %d. Without --no-deps pip refuses the file.\n", "# 此环境中有 %d 条依赖要求不满足（pip check），重建后同样如此；不加 --no-deps 时 pip 会拒绝此文件。\n"), conflicts);
+		buf_fmt(out,
+			tr(j, "# Requirements that do not hold here, and will not there (pip check): %d. Without --no-deps pip refuses the file.\n",
+				"# 此环境中有 %d 条依赖要求不满足（pip check），重建后同样如此；不加 --no-deps 时 pip 会拒绝此文件。\n"),
+			conflicts);
 	write_machine(j, out);
 }
 
@@ -316,8 +340,9 @@ static void write_indices(struct judge *j, struct host *door, const struct entri
 static void write_conda(struct judge *j, struct buf *out, struct lock_summary *n)
 {
 	for (const struct facts_row *p = j->facts->first[TABLE_conda_package]; p; p = p->next) {
-		const char *name = facts_get_text(p, conda_package__name), *version = facts_get_text(p, conda_package__version), *build = facts_get_text(p, conda_package__build),
-			   *url = facts_get_text(p, conda_package__url), *md5 = facts_get_text(p, conda_package__md5), *sha256 = facts_get_text(p, conda_package__sha256);
+		const char *name = facts_get_text(p, conda_package__name), *version = facts_get_text(p, conda_package__version),
+			   *build = facts_get_text(p, conda_package__build), *url = facts_get_text(p, conda_package__url),
+			   *md5 = facts_get_text(p, conda_package__md5), *sha256 = facts_get_text(p, conda_package__sha256);
 		if (!name || !version)
 			continue;
 		if (!n->conda++)
@@ -334,14 +359,23 @@ static void write_entry(struct judge *j, const struct entry *e, bool hashes, str
 {
 	const char *local = path_of_url(j->arena, e->source);
 	if (local && e->gone)
-		buf_fmt(out, tr(j, "# %s was installed from %s, which is gone: the index's is taken\n", "# %s 安装自 %s，该文件已不存在：改用索引中的版本\n"), e->name, local);
+		buf_fmt(out,
+			tr(j, "# %s was installed from %s, which is gone: the index's is taken\n",
+				"# %s 安装自 %s，该文件已不存在：改用索引中的版本\n"),
+			e->name, local);
 	else if (local || (e->editable && !has(e->source, "git+")))
-		buf_fmt(out, tr(j, "# local: %s must be there when this file is used elsewhere\n", "# 本地来源：在别处使用此文件时，须先有 %s\n"), local ? local : e->location);
+		buf_fmt(out,
+			tr(j, "# local: %s must be there when this file is used elsewhere\n",
+				"# 本地来源：在别处使用此文件时，须先有 %s\n"),
+			local ? local : e->location);
 	else if (!e->source && strchr(e->version, '+') && !index_of(j->arena, e))
-		buf_fmt(out, tr(j, "# %s: it is not recorded where this local version came from\n", "# %s：未记录该本地版本的来源\n"), e->name);
+		buf_fmt(out, tr(j, "# %s: it is not recorded where this local version came from\n", "# %s：未记录该本地版本的来源\n"),
+			e->name);
 	if (e->editable) {
 		const char *source = e->source ? e->source : e->location;
-		buf_fmt(out, "-e %s%s%s  # davy name=%s version=%s\n", source, strstr(source, "+http") || strstr(source, "+ssh") ? "#egg=" : "", strstr(source, "+http") || strstr(source, "+ssh") ? e->name : "", e->name, e->version);
+		buf_fmt(out, "-e %s%s%s  # davy name=%s version=%s\n", source,
+			strstr(source, "+http") || strstr(source, "+ssh") ? "#egg=" : "",
+			strstr(source, "+http") || strstr(source, "+ssh") ? e->name : "", e->name, e->version);
 		return;
 	}
 	if (e->source && !e->gone)
@@ -388,7 +422,8 @@ void lock_write(struct judge *j, struct host *door, const char *file, struct buf
 		buf_fmt(&body, "\n# -- %s --\n", tr(j, "installed by others, beneath this environment", "由其他工具安装，位于此环境之下"));
 	for (size_t i = 0; i < e.count; i++)
 		if (!is_by_conda(&e.all[i]) && is_by_others(&e.all[i]))
-			buf_fmt(&body, "# davy: installed %s %s %s\n", e.all[i].name, e.all[i].version, e.all[i].installer ? e.all[i].installer : "?");
+			buf_fmt(&body, "# davy: installed %s %s %s\n", e.all[i].name, e.all[i].version,
+				e.all[i].installer ? e.all[i].installer : "?");
 	buf_fmt(&body, "\n# -- pip --\n");
 	for (size_t i = 0; i < e.count; i++)
 		if (!is_by_conda(&e.all[i]) && !is_by_others(&e.all[i]))

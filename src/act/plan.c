@@ -22,7 +22,8 @@ static enum plan_answer answer(const struct store_query *q, int i)
 
 static const char *wanted_build(struct judge *j, const struct plan_wish *wish)
 {
-	const char *vendor = plan_one(j, "SELECT accelerator FROM purpose"), *backend = wish->backend ? wish->backend : plan_one(j, "SELECT backend FROM purpose");
+	const char *vendor = plan_one(j, "SELECT accelerator FROM purpose"),
+		   *backend = wish->backend ? wish->backend : plan_one(j, "SELECT backend FROM purpose");
 	if (wish->backend && (strcmp(wish->backend, "gloo") == 0 || strcmp(wish->backend, "cpu") == 0))
 		return "cpu";
 	if (!vendor || strcmp(vendor, "nvidia") == 0)
@@ -39,28 +40,39 @@ static const char *wanted_build(struct judge *j, const struct plan_wish *wish)
 static const char *refusal_of(struct judge *j, const struct plan_candidate *c)
 {
 	if (c->machine == PLAN_NO)
-		return arena_printf(j->arena, plan_tr(j, "no wheel of it for %s", "没有适用于 %s 的 wheel"), plan_one(j, "SELECT CASE WHEN libc = 'musl' THEN 'musl (Alpine)' ELSE arch END FROM system"));
+		return arena_printf(j->arena, plan_tr(j, "no wheel of it for %s", "没有适用于 %s 的 wheel"),
+			plan_one(j, "SELECT CASE WHEN libc = 'musl' THEN 'musl (Alpine)' ELSE arch END FROM system"));
 	if (c->python == PLAN_NO)
-		return arena_printf(j->arena, plan_tr(j, "no build for Python %s (%s to %s)", "没有适用于 Python %s 的构建（%s 至 %s）"), plan_one(j, "SELECT version FROM python"), c->python_min, c->python_max);
+		return arena_printf(j->arena, plan_tr(j, "no build for Python %s (%s to %s)", "没有适用于 Python %s 的构建（%s 至 %s）"),
+			plan_one(j, "SELECT version FROM python"), c->python_min, c->python_max);
 	if (c->glibc == PLAN_NO)
-		return arena_printf(j->arena, plan_tr(j, "needs glibc %s, here is %s", "需要 glibc %s，本机为 %s"), c->libc, plan_one(j, "SELECT libc_version FROM system"));
+		return arena_printf(j->arena, plan_tr(j, "needs glibc %s, here is %s", "需要 glibc %s，本机为 %s"), c->libc,
+			plan_one(j, "SELECT libc_version FROM system"));
 	if (c->driver == PLAN_NO)
-		return arena_printf(j->arena, plan_tr(j, "driver %s does not run CUDA %s", "驱动 %s 不能运行 CUDA %s"), plan_one(j, "SELECT version FROM driver WHERE vendor = 'nvidia' AND version IS NOT NULL"), c->cuda);
+		return arena_printf(j->arena, plan_tr(j, "driver %s does not run CUDA %s", "驱动 %s 不能运行 CUDA %s"),
+			plan_one(j, "SELECT version FROM driver WHERE vendor = 'nvidia' AND version IS NOT NULL"), c->cuda);
 	if (c->gpu == PLAN_NO || c->gpu == PLAN_UNKNOWN) {
 		if (strcmp(c->build, "rocm") == 0)
-			return arena_printf(j->arena, plan_tr(j, "no code for %s in it", "不含 %s 的代码"), plan_one(j, "SELECT group_concat(DISTINCT gfx) FROM gpu WHERE gfx IS NOT NULL"));
-		const char *cc = plan_one(j, arena_printf(j->arena, "SELECT 'sm_' || cc FROM gpu WHERE cc IS NOT NULL AND coalesce(arch_runs(cc, '%s'), 0) = 0 LIMIT 1", c->arch ? c->arch : ""));
-		return c->gpu == PLAN_NO ? arena_printf(j->arena, plan_tr(j, "no code for %s in it (%s)", "不含 %s 的代码（%s）"), cc ? cc : "this GPU", c->arch ? c->arch : "?")
+			return arena_printf(j->arena, plan_tr(j, "no code for %s in it", "不含 %s 的代码"),
+				plan_one(j, "SELECT group_concat(DISTINCT gfx) FROM gpu WHERE gfx IS NOT NULL"));
+		const char *cc = plan_one(j,
+			arena_printf(j->arena,
+				"SELECT 'sm_' || cc FROM gpu WHERE cc IS NOT NULL AND coalesce(arch_runs(cc, '%s'), 0) = 0 LIMIT 1",
+				c->arch ? c->arch : ""));
+		return c->gpu == PLAN_NO ? arena_printf(j->arena, plan_tr(j, "no code for %s in it (%s)", "不含 %s 的代码（%s）"),
+						   cc ? cc : "this GPU", c->arch ? c->arch : "?")
 					 : plan_tr(j, "the tables do not tell for which GPUs it has code", "表中没有它所含的 GPU 架构");
 	}
 	if (c->gpu == PLAN_JIT)
-		return plan_tr(j, "this GPU's code would have to be compiled from PTX at the first start", "该 GPU 的代码需要在首次启动时由 PTX 编译");
+		return plan_tr(j, "this GPU's code would have to be compiled from PTX at the first start",
+			"该 GPU 的代码需要在首次启动时由 PTX 编译");
 	return NULL;
 }
 
 static void read_candidate(struct judge *j, const struct store_query *q, struct plan_candidate *c)
 {
-	const char **texts[] = {&c->torch, &c->variant, &c->build, &c->cuda, &c->index, &c->vision, &c->audio, &c->date, &c->arch, &c->python_min, &c->python_max, &c->libc};
+	const char **texts[] = {&c->torch, &c->variant, &c->build, &c->cuda, &c->index, &c->vision, &c->audio, &c->date, &c->arch,
+		&c->python_min, &c->python_max, &c->libc};
 	int n = (int)(sizeof texts / sizeof texts[0]);
 	for (int i = 0; i < n; i++)
 		*texts[i] = copied(j, q, i);
@@ -81,14 +93,18 @@ static void read_candidate(struct judge *j, const struct store_query *q, struct 
 	c->fits = !c->refusal;
 }
 
-/* The release is the newest that fits; of its variants first what the driver names itself, then minor-version compatibility, the newest CUDA first. */
+/* The release is the newest that fits; of its variants first what the driver names itself, then minor-version compatibility, the newest
+ * CUDA first. */
 static void read_candidates(struct judge *j, const struct plan_wish *wish, const char *build, struct plan *ret)
 {
 	struct store_query *q;
 	const char *sql = arena_printf(j->arena,
-		"SELECT r.torch, r.variant, r.build, r.cuda, r.index_url, nullif(c.vision, ''), nullif(c.audio, ''), r.release_date, " ARCH_LIST ", r.python_min, r.python_max, r.glibc_floor,"
+		"SELECT r.torch, r.variant, r.build, r.cuda, r.index_url, nullif(c.vision, ''), nullif(c.audio, ''), r.release_date, " ARCH_LIST
+		", r.python_min, r.python_max, r.glibc_floor,"
 		" driver_runs((SELECT version FROM driver WHERE vendor = 'nvidia' AND version IS NOT NULL), r.cuda),"
-		" CASE WHEN " ARCH_LIST " IS NULL OR " ARCH_LIST " = '' THEN NULL ELSE (SELECT CASE min(runs) WHEN 0 THEN 0 ELSE CASE WHEN max(runs) = 2 THEN 2 ELSE 1 END END FROM (SELECT arch_runs(cc, " ARCH_LIST ") AS runs FROM gpu WHERE cc IS NOT NULL)) END,"
+		" CASE WHEN " ARCH_LIST " IS NULL OR " ARCH_LIST
+		" = '' THEN NULL ELSE (SELECT CASE min(runs) WHEN 0 THEN 0 ELSE CASE WHEN max(runs) = 2 THEN 2 ELSE 1 END END FROM (SELECT arch_runs(cc, " ARCH_LIST
+		") AS runs FROM gpu WHERE cc IS NOT NULL)) END,"
 		" (SELECT CAST(substr(version, 3) AS INTEGER) BETWEEN CAST(substr(r.python_min, 3) AS INTEGER) AND CAST(substr(r.python_max, 3) AS INTEGER) FROM python WHERE version IS NOT NULL),"
 		" (SELECT version_cmp(libc_version, r.glibc_floor) >= 0 FROM system WHERE libc_version IS NOT NULL),"
 		" r.release_date > date((SELECT max(release_date) FROM k_torch_release), '-30 days'),"
@@ -118,12 +134,19 @@ static void read_candidates(struct judge *j, const struct plan_wish *wish, const
 static const char *strangers(struct judge *j)
 {
 	const char *driver = plan_one(j, "SELECT version FROM driver WHERE vendor = 'nvidia' AND version IS NOT NULL");
-	const char *young = plan_one(j, "SELECT name || '|' || driver_min_branch FROM gpu WHERE vendor = 'nvidia' AND driver_min_branch > (SELECT CAST(version AS INTEGER) FROM driver WHERE vendor = 'nvidia' AND version IS NOT NULL) LIMIT 1");
-	const char *old = plan_one(j, "SELECT name || '|' || driver_max_branch FROM gpu WHERE vendor = 'nvidia' AND driver_max_branch < (SELECT CAST(version AS INTEGER) FROM driver WHERE vendor = 'nvidia' AND version IS NOT NULL) LIMIT 1");
+	const char *young = plan_one(j,
+		"SELECT name || '|' || driver_min_branch FROM gpu WHERE vendor = 'nvidia' AND driver_min_branch > (SELECT CAST(version AS INTEGER) FROM driver WHERE vendor = 'nvidia' AND version IS NOT NULL) LIMIT 1");
+	const char *old = plan_one(j,
+		"SELECT name || '|' || driver_max_branch FROM gpu WHERE vendor = 'nvidia' AND driver_max_branch < (SELECT CAST(version AS INTEGER) FROM driver WHERE vendor = 'nvidia' AND version IS NOT NULL) LIMIT 1");
 	const char *both = young ? young : old, *bar = both ? strchr(both, '|') : NULL;
 	if (!bar)
 		return NULL;
-	return arena_printf(j->arena, young ? plan_tr(j, "driver %s does not know %.*s: install driver %s or newer first", "驱动 %s 不支持 %.*s：请先安装 %s 或更新的驱动") : plan_tr(j, "driver %s no longer supports %.*s: its last driver branch is %s", "驱动 %s 已不再支持 %.*s：其最后的驱动分支是 %s"), driver, (int)(bar - both), both, bar + 1);
+	return arena_printf(j->arena,
+		young ? plan_tr(j, "driver %s does not know %.*s: install driver %s or newer first",
+				"驱动 %s 不支持 %.*s：请先安装 %s 或更新的驱动")
+		      : plan_tr(j, "driver %s no longer supports %.*s: its last driver branch is %s",
+				"驱动 %s 已不再支持 %.*s：其最后的驱动分支是 %s"),
+		driver, (int)(bar - both), both, bar + 1);
 }
 
 /* Of builds that do not fit, the one that comes nearest says best what is missing. */
@@ -132,7 +155,8 @@ static const struct plan_candidate *nearest(const struct plan_candidate *all)
 	const struct plan_candidate *best = NULL;
 	int fewest = 99;
 	for (const struct plan_candidate *c = all; c; c = c->next) {
-		int n = (c->driver == PLAN_NO) + (c->gpu == PLAN_NO || c->gpu == PLAN_UNKNOWN) + (c->python == PLAN_NO) + (c->glibc == PLAN_NO) + 3 * (c->machine == PLAN_NO);
+		int n = (c->driver == PLAN_NO) + (c->gpu == PLAN_NO || c->gpu == PLAN_UNKNOWN) + (c->python == PLAN_NO) +
+			(c->glibc == PLAN_NO) + 3 * (c->machine == PLAN_NO);
 		if (n < fewest) {
 			fewest = n;
 			best = c;
@@ -145,28 +169,41 @@ static const char *nothing(struct judge *j, const struct plan_wish *wish, const 
 {
 	const struct plan_candidate *c = nearest(p->all);
 	if (!c && wish->torch)
-		return arena_printf(j->arena, plan_tr(j, "no release %s with a %s build is in the tables", "表中没有 %s 版本的 %s 构建"), wish->torch, build);
+		return arena_printf(j->arena, plan_tr(j, "no release %s with a %s build is in the tables", "表中没有 %s 版本的 %s 构建"),
+			wish->torch, build);
 	if (!c)
 		return plan_tr(j, "the tables have no build of this kind", "表中没有这种构建");
-	return arena_printf(j->arena, plan_tr(j, "none of the builds fits; the nearest is torch %s %s: %s", "没有合适的构建；最接近的是 torch %s %s：%s"), c->torch, c->variant, c->refusal ? c->refusal : "?");
+	return arena_printf(j->arena,
+		plan_tr(j, "none of the builds fits; the nearest is torch %s %s: %s", "没有合适的构建；最接近的是 torch %s %s：%s"),
+		c->torch, c->variant, c->refusal ? c->refusal : "?");
 }
 
 /* -- why ---------------------------------------------------------------------------------------------------------------- */
 
 static const char *why(struct judge *j, const struct plan_candidate *b)
 {
-	const char *driver = plan_one(j, "SELECT version FROM driver WHERE vendor = 'nvidia' AND version IS NOT NULL"), *max = plan_one(j, "SELECT cuda_max FROM driver WHERE vendor = 'nvidia'");
-	const char *cc = plan_one(j, "SELECT group_concat(sm, ', ') FROM (SELECT DISTINCT 'sm_' || cc AS sm FROM gpu WHERE cc IS NOT NULL ORDER BY cc)");
+	const char *driver = plan_one(j, "SELECT version FROM driver WHERE vendor = 'nvidia' AND version IS NOT NULL"),
+		   *max = plan_one(j, "SELECT cuda_max FROM driver WHERE vendor = 'nvidia'");
+	const char *cc = plan_one(
+		j, "SELECT group_concat(sm, ', ') FROM (SELECT DISTINCT 'sm_' || cc AS sm FROM gpu WHERE cc IS NOT NULL ORDER BY cc)");
 	if (strcmp(b->build, "cuda") != 0)
-		return arena_printf(j->arena, plan_tr(j, "torch %s, %s: what this hardware takes.", "torch %s，%s：与本机硬件相符。"), b->torch, b->variant);
+		return arena_printf(j->arena, plan_tr(j, "torch %s, %s: what this hardware takes.", "torch %s，%s：与本机硬件相符。"),
+			b->torch, b->variant);
 	struct buf text = BUF_MAX(4096);
 	buf_fmt(&text, plan_tr(j, "torch %s, %s", "torch %s，%s"), b->torch, b->variant);
 	if (driver && max) {
 		int order = 0;
 		bool minor = version_cmp(str_of(b->cuda), str_of(max), &order) == 0 && order > 0;
-		buf_fmt(&text, minor ? plan_tr(j, ": driver %s names CUDA %s and runs the whole of its major release (minor-version compatibility)", "：驱动 %s 标称 CUDA %s，可运行同一大版本内的所有 CUDA（次版本兼容）") : plan_tr(j, ": driver %s runs CUDA up to %s", "：驱动 %s 最高支持 CUDA %s"), driver, max);
+		buf_fmt(&text,
+			minor ? plan_tr(j,
+					": driver %s names CUDA %s and runs the whole of its major release (minor-version compatibility)",
+					"：驱动 %s 标称 CUDA %s，可运行同一大版本内的所有 CUDA（次版本兼容）")
+			      : plan_tr(j, ": driver %s runs CUDA up to %s", "：驱动 %s 最高支持 CUDA %s"),
+			driver, max);
 	} else {
-		buf_text(&text, plan_tr(j, ": the driver is not known; it must be at least 525.60 for CUDA 12, 580.65 for CUDA 13", "：驱动版本未知；CUDA 12 至少需要 525.60，CUDA 13 至少需要 580.65"));
+		buf_text(&text,
+			plan_tr(j, ": the driver is not known; it must be at least 525.60 for CUDA 12, 580.65 for CUDA 13",
+				"：驱动版本未知；CUDA 12 至少需要 525.60，CUDA 13 至少需要 580.65"));
 	}
 	if (cc)
 		buf_fmt(&text, plan_tr(j, ", and it has code that runs on %s", "，且含有可在 %s 上运行的代码"), cc);
@@ -185,7 +222,17 @@ static bool is_jetson(struct judge *j)
 void plan_make(struct judge *j, const struct plan_wish *wish, struct plan *ret)
 {
 	static const char *const none[] = {NULL};
-	*ret = (struct plan){.clean = none, .pip = none, .uv = none, .conda = none, .download = none, .carry = none, .verify = none, .docker = none, .dockerfile = none, .vendor = none, .mirror = wish->mirror};
+	*ret = (struct plan){.clean = none,
+		.pip = none,
+		.uv = none,
+		.conda = none,
+		.download = none,
+		.carry = none,
+		.verify = none,
+		.docker = none,
+		.dockerfile = none,
+		.vendor = none,
+		.mirror = wish->mirror};
 	const char *build = wanted_build(j, wish);
 	if (!*build || (strcmp(build, "cuda") == 0 && is_jetson(j))) {
 		plan_vendor(j, ret);

@@ -1,7 +1,7 @@
 /* Which PyTorch fits a machine, why the others do not, and the commands that install it.
  *
- * Judges the releases in the tables (k_torch_release and its companions) by the facts in the store: driver, GPUs, Python, C library. What is not known of
- * the machine refuses nothing. Runs nothing and opens nothing.
+ * Judges the releases in the tables (k_torch_release and its companions) by the facts in the store: driver, GPUs, Python, C library. What
+ * is not known of the machine refuses nothing. Runs nothing and opens nothing.
  */
 #ifndef ACT_PLAN_H
 #define ACT_PLAN_H
@@ -32,17 +32,18 @@ struct plan {
 	const char *why;             /* the choice in one sentence */
 	const char *nothing;         /* why nothing fits */
 	const char *other_vendor;    /* what an accelerator that is not served by these tables needs */
-	const char *const *clean, *const *pip, *const *uv, *const *conda, *const *download, *const *carry, *const *verify; /* NULL-terminated */
+	const char *const *clean, *const *pip, *const *uv, *const *conda, *const *download, *const *carry,
+												    *const *verify; /* NULL-terminated */
 	const char *const *docker, *const *dockerfile;
-	const char *const *vendor;   /* commands for such an accelerator */
+	const char *const *vendor;        /* commands for such an accelerator */
 	const struct plan_mirror *mirror; /* NULL: none */
-	const char *mirror_note;     /* what comes from the mirror and what does not */
+	const char *mirror_note;          /* what comes from the mirror and what does not */
 };
 
 struct plan_wish {
-	const char *torch;   /* a wanted release; NULL: the best */
+	const char *torch;                /* a wanted release; NULL: the best */
 	const struct plan_mirror *mirror; /* NULL: none */
-	const char *backend; /* "gloo" or "cpu": the CPU build; NULL: by the machine */
+	const char *backend;              /* "gloo" or "cpu": the CPU build; NULL: by the machine */
 };
 
 void plan_make(struct judge *j, const struct plan_wish *wish, struct plan *ret);

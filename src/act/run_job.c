@@ -23,14 +23,18 @@ static const struct launcher {
 	const char *id[4]; /* what names the job, as far as it is set */
 } launchers[] = {
 	/* The innermost first: torchrun below srun is torchrun's. */
-	{"torchrun", "RANK", "LOCAL_RANK", NULL, "WORLD_SIZE", "TORCHELASTIC_RUN_ID", {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}},
-	{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", NULL, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
-	{"srun", "SLURM_PROCID", "SLURM_LOCALID", NULL, "SLURM_NTASKS", "SLURM_STEP_ID", {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}},
+	{"torchrun", "RANK", "LOCAL_RANK", NULL, "WORLD_SIZE", "TORCHELASTIC_RUN_ID",
+		{"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}},
+	{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", NULL, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
+		{"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
+	{"srun", "SLURM_PROCID", "SLURM_LOCALID", NULL, "SLURM_NTASKS", "SLURM_STEP_ID",
+		{"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}},
 	{"mpirun", "PMI_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "PMI_SIZE", "PMI_RANK", {"PMI_ID", NULL}},
 	{"variables", "RANK", "LOCAL_RANK", NULL, "WORLD_SIZE", "RANK", {NULL}},
 };
 
-/* Ranks of one attempt on one node have one parent: torchrun's agent, slurmstepd, mpirun's daemon, a shell. Its number and its beginning name it. */
+/* Ranks of one attempt on one node have one parent: torchrun's agent, slurmstepd, mpirun's daemon, a shell. Its number and its beginning
+ * name it. */
 static const char *key_of(struct arena *a, struct host *h, const struct launcher *l, const char *node)
 {
 	struct buf b = BUF_MAX(4096);

@@ -11,10 +11,10 @@
 #define HEAD_TEXT ((size_t)32 << 20)
 #define PART_TEXT ((size_t)16 << 20)
 #define PART_PACKED ((size_t)4 << 20)
-#define MORE_MS 100                  /* past the head, in each of these spans ... */
-#define MORE_TEXT ((size_t)6 << 20)  /* ... this much is packed: a flood must not cost a processor */
+#define MORE_MS 100                 /* past the head, in each of these spans ... */
+#define MORE_TEXT ((size_t)6 << 20) /* ... this much is packed: a flood must not cost a processor */
 #define FLUSH_MS 1000
-#define GATHER_MS 20 /* small pieces are packed together, unless ... */
+#define GATHER_MS 20     /* small pieces are packed together, unless ... */
 #define GATHER_BLOCKS 16 /* ... as many wait */
 #define JOINED_MAX ((size_t)16 << 20)
 
@@ -322,7 +322,8 @@ struct run_log *run_log_new(const char *path)
 	l->packer = pack_zstd_open();
 	l->joined = BUF_MAX(JOINED_MAX);
 	for (int i = 0; i < 3; i++)
-		l->part[i] = (struct part){.path = path ? path_with(path, ends[i]) : NULL, .file = -1, .packed = BUF_MAX(PART_PACKED + ((size_t)1 << 20))};
+		l->part[i] = (struct part){
+			.path = path ? path_with(path, ends[i]) : NULL, .file = -1, .packed = BUF_MAX(PART_PACKED + ((size_t)1 << 20))};
 	if (!l->packer || thread_start(&l->thread, keep_all, l) != 0) {
 		run_log_free(l);
 		return NULL;

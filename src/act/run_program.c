@@ -68,7 +68,8 @@ static bool quotes(struct str text, const char *word)
 
 static void read_text(struct run_program *p, struct str text)
 {
-	bool guarded = str_has(text, "is_available(") || str_has(text, "is_nccl_available") || str_has(text, "except "), nccl = quotes(text, "nccl"), gloo = quotes(text, "gloo");
+	bool guarded = str_has(text, "is_available(") || str_has(text, "is_nccl_available") || str_has(text, "except "),
+	     nccl = quotes(text, "nccl"), gloo = quotes(text, "gloo");
 	/* "import torch" may also stand behind a semicolon, in a text of -c. */
 	p->needs_torch |= imports_torch(text) && !str_has(text, "except ");
 	p->needs_distributed |= p->needs_torch && str_has(text, "init_process_group(") && !guarded;
@@ -115,7 +116,8 @@ static void read_python(struct run_program *p, struct arena *a, struct host *h, 
 struct run_program run_program_read(struct arena *a, struct host *h, const char *const *argv, size_t n)
 {
 	struct run_program p = {0};
-	/* env, numactl, srun, mpirun, nsys, ...: the interpreter stands among their words. A shell's script is not read: what it runs is its own affair. */
+	/* env, numactl, srun, mpirun, nsys, ...: the interpreter stands among their words. A shell's script is not read: what it runs is
+	 * its own affair. */
 	for (size_t i = 0; i < n && i < WORDS_MAX; i++) {
 		if (!is_python(argv[i]) && !is_launcher(argv[i]))
 			continue;
@@ -159,7 +161,8 @@ static const struct {
 
 static bool concerns(const struct run_program *p, const struct finding *f)
 {
-	unsigned has = (p->needs_torch ? NEEDS_TORCH : 0u) | (p->needs_distributed || p->launcher ? NEEDS_DISTRIBUTED : 0u) | (p->needs_nccl ? NEEDS_NCCL : 0u);
+	unsigned has = (p->needs_torch ? NEEDS_TORCH : 0u) | (p->needs_distributed || p->launcher ? NEEDS_DISTRIBUTED : 0u) |
+		(p->needs_nccl ? NEEDS_NCCL : 0u);
 	for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++) {
 		size_t n = strlen(stops[i].cause);
 		if ((stops[i].cause[n - 1] == '.' ? strncmp(f->cause, stops[i].cause, n) : strcmp(f->cause, stops[i].cause)) == 0)

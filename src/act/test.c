@@ -154,8 +154,9 @@ static int64_t variable(struct test *t, const char *name, int64_t otherwise, int
 	return value && str_to_int(str_of(value), &n) == 0 && n > 0 && n <= max ? n : otherwise;
 }
 
-/* Between two ranks of one host NCCL makes one file for each channel and direction: a page, and the buffers of its three protocols (8 steps of 64 KB for LL, 600 KB
- * for LL128, NCCL_BUFFSIZE for Simple): "shared memory segment (size 9637888)". Without NVLink it takes two channels. */
+/* Between two ranks of one host NCCL makes one file for each channel and direction: a page, and the buffers of its three protocols (8 steps
+ * of 64 KB for LL, 600 KB for LL128, NCCL_BUFFSIZE for Simple): "shared memory segment (size 9637888)". Without NVLink it takes two
+ * channels. */
 static void shm_need(struct test *t, int64_t *ret_count, int64_t *ret_bytes)
 {
 	int64_t ranks = t->ranks, channels = variable(t, "NCCL_MIN_NCHANNELS", 2, 64);
@@ -170,7 +171,8 @@ static bool limit_leaves(struct test *t, int64_t bytes)
 {
 	const struct facts_row *system = t->facts->first[TABLE_system];
 	int64_t limit, used, available;
-	if (system && facts_get_int(system, system__memory_limit_bytes, &limit) && facts_get_int(system, system__memory_used_bytes, &used) && limit - used < bytes + ROOM_BYTES)
+	if (system && facts_get_int(system, system__memory_limit_bytes, &limit) &&
+		facts_get_int(system, system__memory_used_bytes, &used) && limit - used < bytes + ROOM_BYTES)
 		return false;
 	return !system || !facts_get_int(system, system__memory_available_bytes, &available) || available > bytes + ROOM_BYTES;
 }
@@ -181,7 +183,8 @@ static void test_shm(struct test *t)
 	struct host_child child;
 	struct test_answer a;
 	shm_need(t, &count, &bytes);
-	const char *argv[] = {NULL, "test-shm", "/dev/shm", arena_printf(t->arena, "%lld", (long long)count), arena_printf(t->arena, "%lld", (long long)bytes), NULL};
+	const char *argv[] = {NULL, "test-shm", "/dev/shm", arena_printf(t->arena, "%lld", (long long)count),
+		arena_printf(t->arena, "%lld", (long long)bytes), NULL};
 	if (!limit_leaves(t, count * bytes)) {
 		facts_text(test_row(t, "shm", "shm", "/dev/shm", "skipped"), trial__message, "too little memory is left to try", ORIGIN);
 		return;
@@ -256,7 +259,8 @@ static void test_network(struct test *t)
 		list[i].argv[3] = list[i].port;
 		list[i].argv[4] = NULL;
 		if (!test_probe(t, list[i].argv, &child[i])) {
-			facts_text(test_row(t, "network", "network", NULL, "skipped"), trial__message, "the probe program is not there", ORIGIN);
+			facts_text(test_row(t, "network", "network", NULL, "skipped"), trial__message, "the probe program is not there",
+				ORIGIN);
 			return;
 		}
 	}
@@ -264,7 +268,8 @@ static void test_network(struct test *t)
 	for (size_t i = 0; i < n; i++) {
 		struct test_answer a;
 		test_read(t, &child[i], &a);
-		struct facts_row *row = test_row(t, arena_printf(t->arena, "%s %s", list[i].port ? "port" : "network", list[i].subject), "network", list[i].subject, a.result);
+		struct facts_row *row = test_row(t, arena_printf(t->arena, "%s %s", list[i].port ? "port" : "network", list[i].subject),
+			"network", list[i].subject, a.result);
 		test_fill(row, &a);
 		facts_text(row, trial__address, list[i].address, ORIGIN);
 	}
@@ -274,7 +279,8 @@ static void test_network(struct test *t)
 
 void test_run(struct test *t)
 {
-	static void (*const stages[])(struct test *) = {test_driver, test_cuda, test_backend_stage, test_shm, test_network, test_p2p, test_allreduce, test_torch};
+	static void (*const stages[])(struct test *) = {
+		test_driver, test_cuda, test_backend_stage, test_shm, test_network, test_p2p, test_allreduce, test_torch};
 	facts_table_read(t->facts, TABLE_trial);
 	facts_table_read(t->facts, TABLE_allreduce);
 	for (size_t i = 0; test_stages[i] && !host_stopped_by(); i++) {

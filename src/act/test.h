@@ -5,8 +5,9 @@
  *   network    listening and connecting on this host        p2p        copies between each pair, with and without peer access
  *   allreduce  through libnccl itself, one process a rank   torch      a minimal script under the environment's own torchrun
  *
- * A stage whose ground is missing is not reached. Every test is a row of the fact table `trial`, measured all_reduces are rows of `allreduce`; rules judge them. What
- * libraries printed when they failed is kept as a log for the same patterns that `explain` uses. Nothing fails here: a test that hangs, crashes or lies is a row.
+ * A stage whose ground is missing is not reached. Every test is a row of the fact table `trial`, measured all_reduces are rows of
+ * `allreduce`; rules judge them. What libraries printed when they failed is kept as a log for the same patterns that `explain` uses.
+ * Nothing fails here: a test that hangs, crashes or lies is a row.
  */
 #ifndef ACT_TEST_H
 #define ACT_TEST_H
@@ -25,10 +26,10 @@ struct test {
 	struct host *host;
 	struct facts *facts; /* with everything that check collects */
 	struct arena *arena;
-	const char *only;    /* one stage; NULL: all */
-	int ranks;           /* 0: as many as devices, else two */
-	int deadline_ms;     /* of each stage */
-	bool torch;          /* run the stage torch too */
+	const char *only;                               /* one stage; NULL: all */
+	int ranks;                                      /* 0: as many as devices, else two */
+	int deadline_ms;                                /* of each stage */
+	bool torch;                                     /* run the stage torch too */
 	void (*progress)(void *arg, const char *stage); /* before each stage; or NULL */
 	void *progress_arg;
 	struct test_log log[TEST_LOGS_MAX]; /* of tests that failed */
@@ -53,12 +54,12 @@ int test_devices(struct test *t, int *ret, int max); /* GPUs that passed the sta
 void test_duration(struct facts_row *row, double ms);
 
 struct json;
-struct test_answer { /* of a probe */
-	const char *result;       /* ok, error, crash, hang, missing or skipped (no probe) */
-	const char *call;         /* that failed or was under way, and on what; or NULL */
-	int64_t index, code;      /* -1: none */
+struct test_answer {         /* of a probe */
+	const char *result;  /* ok, error, crash, hang, missing or skipped (no probe) */
+	const char *call;    /* that failed or was under way, and on what; or NULL */
+	int64_t index, code; /* -1: none */
 	const char *message;
-	const struct json *last;  /* the answer; NULL: none */
+	const struct json *last; /* the answer; NULL: none */
 	struct str log;
 	double duration_ms;
 };

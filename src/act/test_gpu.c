@@ -103,7 +103,8 @@ int test_devices(struct test *t, int *ret, int max)
 	int64_t index;
 	for (const struct facts_row *row = t->facts->first[TABLE_trial]; row && n < max; row = row->next) {
 		const char *subject = facts_get_text(row, trial__subject);
-		if (is(facts_get_text(row, trial__stage), "cuda") && subject && is(facts_get_text(row, trial__result), "ok") && str_to_int(str_of(subject), &index) == 0)
+		if (is(facts_get_text(row, trial__stage), "cuda") && subject && is(facts_get_text(row, trial__result), "ok") &&
+			str_to_int(str_of(subject), &index) == 0)
 			ret[n++] = (int)index;
 	}
 	return n;
@@ -316,7 +317,8 @@ void test_backend_stage(struct test *t)
 		link = facts_get_text(torch, torch__nccl_link);
 	if (!is(backend, "nccl") || (torch && torch_lacks(t, backend)) || is(link, "static") || !nccl) {
 		if (is(backend, "nccl") && torch && !torch_lacks(t, backend) && !is(link, "static"))
-			facts_text(test_row(t, "backend", "backend", backend, "missing"), trial__message, "no libnccl.so.2 is found", ORIGIN);
+			facts_text(
+				test_row(t, "backend", "backend", backend, "missing"), trial__message, "no libnccl.so.2 is found", ORIGIN);
 		else
 			backend_by_files(t, backend);
 		return;
@@ -346,7 +348,9 @@ struct reduced {
 /* How far a rank got, by the call that it is in. */
 static int phase_of(struct str call)
 {
-	static const char *const calls[] = {"dlopen", "cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuMemAlloc", "cuStreamCreate", "cuMemcpyHtoD", "ncclGetVersion", "ncclGetUniqueId", "waiting for rank 0", "ncclCommInitRank", "ncclAllReduce", "cuStreamSynchronize", "cuMemcpyDtoH"};
+	static const char *const calls[] = {"dlopen", "cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuMemAlloc",
+		"cuStreamCreate", "cuMemcpyHtoD", "ncclGetVersion", "ncclGetUniqueId", "waiting for rank 0", "ncclCommInitRank",
+		"ncclAllReduce", "cuStreamSynchronize", "cuMemcpyDtoH"};
 	for (int i = 0; i < (int)(sizeof calls / sizeof calls[0]); i++)
 		if (str_is(call, calls[i]))
 			return i;
@@ -360,7 +364,8 @@ static const struct json *laggard(const struct json *answer, struct str *ret_cal
 	int least = 1000, most = -1;
 	struct str state, call;
 	for (const struct json *r = parse_json_first(parse_json_get(answer, "ranks")); r; r = r->next) {
-		if (!parse_json_text(parse_json_get(r, "state"), &state) || !str_is(state, "waiting") || !parse_json_text(parse_json_get(r, "call"), &call))
+		if (!parse_json_text(parse_json_get(r, "state"), &state) || !str_is(state, "waiting") ||
+			!parse_json_text(parse_json_get(r, "call"), &call))
 			continue;
 		int phase = phase_of(call);
 		if (phase < least) {
@@ -408,7 +413,8 @@ static void look_at_ranks(struct test *t, const struct json *answer, struct redu
 		}
 }
 
-static void reduce(struct test *t, const char *library, const char *devices, int ranks, int64_t bytes, bool without_p2p, struct reduced *ret)
+static void reduce(
+	struct test *t, const char *library, const char *devices, int ranks, int64_t bytes, bool without_p2p, struct reduced *ret)
 {
 	int inner = t->deadline_ms > 3000 ? t->deadline_ms - 2000 : t->deadline_ms / 2 + 1;
 	const char *argv[] = {NULL, "test-nccl", library, number(t, ranks), devices, number(t, inner), number(t, bytes), NULL};
@@ -420,7 +426,14 @@ static void reduce(struct test *t, const char *library, const char *devices, int
 	child.env = nccl_environment(t, without_p2p);
 	host_children(t->host, &child, 1);
 	test_read(t, &child, &a);
-	*ret = (struct reduced){.result = a.result, .call = a.call, .message = a.message, .rank = -1, .code = a.code, .log = a.log, .version = version_of(t, a.last), .duration_ms = a.duration_ms};
+	*ret = (struct reduced){.result = a.result,
+		.call = a.call,
+		.message = a.message,
+		.rank = -1,
+		.code = a.code,
+		.log = a.log,
+		.version = version_of(t, a.last),
+		.duration_ms = a.duration_ms};
 	look_at_ranks(t, a.last, ret);
 	parse_json_int(parse_json_get(a.last, "round_us"), &ret->us);
 	parse_json_int(parse_json_get(a.last, "bytes"), &ret->bytes);
@@ -488,7 +501,8 @@ void test_allreduce(struct test *t)
 	struct reduced r, control;
 	if (!is(test_backend(t), "nccl") || (n == 0 && test_not_needed(t, "allreduce", "allreduce"))) {
 		if (!test_find(t, "allreduce") && !t->torch)
-			facts_text(test_row(t, "allreduce", "allreduce", test_backend(t), "skipped"), trial__message, "davy test --torch", ORIGIN);
+			facts_text(test_row(t, "allreduce", "allreduce", test_backend(t), "skipped"), trial__message, "davy test --torch",
+				ORIGIN);
 		return;
 	}
 	if (n == 0 || !test_passed(t, "backend") || (test_find(t, "network lo") && !test_passed(t, "network lo"))) {

@@ -79,9 +79,11 @@ static void add(struct command *c, const char *argument)
 static bool is_old_torchrun(struct test *t)
 {
 	const struct facts_row *torch = t->facts->first[TABLE_torch], *python = t->facts->first[TABLE_python];
-	const char *release = torch ? facts_get_text(torch, torch__release) : NULL, *version = python ? facts_get_text(python, python__version) : NULL;
+	const char *release = torch ? facts_get_text(torch, torch__release) : NULL,
+		   *version = python ? facts_get_text(python, python__version) : NULL;
 	int old, fresh;
-	return release && version && version_cmp(str_of(release), STR("2.0"), &old) == 0 && old < 0 && version_cmp(str_of(version), STR("3.11"), &fresh) == 0 && fresh >= 0;
+	return release && version && version_cmp(str_of(release), STR("2.0"), &old) == 0 && old < 0 &&
+		version_cmp(str_of(version), STR("3.11"), &fresh) == 0 && fresh >= 0;
 }
 
 #define OLD_TORCHRUN_ARGUMENTS "--redirects 9:1 --tee 9:1"
@@ -90,7 +92,8 @@ static bool is_old_torchrun(struct test *t)
 static void launcher(struct test *t, const char *python, struct command *c)
 {
 	const struct facts_row *torchrun = facts_find(t->facts, program__name, "torchrun"), *torch = t->facts->first[TABLE_torch];
-	const char *location = torch ? facts_get_text(torch, torch__location) : NULL, *path = torchrun ? facts_get_text(torchrun, program__path) : NULL;
+	const char *location = torch ? facts_get_text(torch, torch__location) : NULL,
+		   *path = torchrun ? facts_get_text(torchrun, program__path) : NULL;
 	bool same = false;
 	if (path && facts_get_bool(torchrun, program__same_environment, &same) && same) {
 		add(c, path);
@@ -111,7 +114,9 @@ static void launcher(struct test *t, const char *python, struct command *c)
 /* What the launcher leaves in its temporary folder goes with ours. */
 static const char *const *environment(struct test *t, const char *folder)
 {
-	static const char *const removed[] = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK", "ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RESTART_COUNT", "NCCL_DEBUG_FILE"};
+	static const char *const removed[] = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
+		"ROLE_RANK", "ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE",
+		"TORCHELASTIC_RESTART_COUNT", "NCCL_DEBUG_FILE"};
 	size_t n = sizeof removed / sizeof removed[0];
 	const char **env = arena_array(t->arena, n + 6, sizeof *env), *level = host_env(t->host, "NCCL_DEBUG");
 	memcpy(env, removed, sizeof removed);
@@ -135,7 +140,8 @@ static void sizes(struct test *t, const char *backend, int ranks, struct command
 	int64_t available, limit, used, room = INT64_MAX;
 	if (system && facts_get_int(system, system__memory_available_bytes, &available))
 		room = available;
-	if (system && facts_get_int(system, system__memory_limit_bytes, &limit) && facts_get_int(system, system__memory_used_bytes, &used) && limit - used < room)
+	if (system && facts_get_int(system, system__memory_limit_bytes, &limit) &&
+		facts_get_int(system, system__memory_used_bytes, &used) && limit - used < room)
 		room = limit - used;
 	add(c, "1");
 	add(c, "16");
@@ -203,7 +209,8 @@ static const char *result_of(const struct host_child *c, const char *told)
 #define DIRECT_MAX 64
 
 /* The same ranks, started here: tells a broken launcher from broken communication. */
-static const char *run_directly(struct test *t, const char *python, const char *backend, int ranks, const char *folder, const char *result_file)
+static const char *run_directly(
+	struct test *t, const char *python, const char *backend, int ranks, const char *folder, const char *result_file)
 {
 	static struct host_child child[DIRECT_MAX];
 	int64_t rank;
@@ -224,7 +231,8 @@ static const char *run_directly(struct test *t, const char *python, const char *
 			n++;
 		env = arena_array(t->arena, n + 6, sizeof *env);
 		for (size_t e = 0; e < n; e++)
-			if (strcmp(usual[e], "RANK") != 0 && strcmp(usual[e], "WORLD_SIZE") != 0 && strcmp(usual[e], "LOCAL_RANK") != 0 && strncmp(usual[e], "MASTER_", 7) != 0)
+			if (strcmp(usual[e], "RANK") != 0 && strcmp(usual[e], "WORLD_SIZE") != 0 && strcmp(usual[e], "LOCAL_RANK") != 0 &&
+				strncmp(usual[e], "MASTER_", 7) != 0)
 				env[k++] = usual[e];
 		env[k++] = arena_printf(t->arena, "RANK=%d", i);
 		env[k++] = arena_printf(t->arena, "LOCAL_RANK=%d", i);
@@ -252,7 +260,8 @@ static void run_script(struct test *t, const char *python, const char *backend, 
 {
 	int port = host_free_port();
 	struct command c = {.n = 0};
-	const char *result_file = arena_printf(t->arena, "%s/%s.json", folder, backend), *name = arena_printf(t->arena, "torch %s", backend);
+	const char *result_file = arena_printf(t->arena, "%s/%s.json", folder, backend),
+		   *name = arena_printf(t->arena, "torch %s", backend);
 	launcher(t, python, &c);
 	bool old = is_old_torchrun(t);
 	for (size_t i = 0; old && i < 4; i++)
@@ -285,7 +294,9 @@ static void run_script(struct test *t, const char *python, const char *backend, 
 	if (rank >= 0)
 		facts_int(row, trial__rank, rank, ORIGIN);
 	if (is(result, "error") && !told && !host_stopped_by())
-		facts_text(row, trial__control, run_directly(t, python, backend, ranks, folder, arena_printf(t->arena, "%s/%s-direct.json", folder, backend)), ORIGIN);
+		facts_text(row, trial__control,
+			run_directly(t, python, backend, ranks, folder, arena_printf(t->arena, "%s/%s-direct.json", folder, backend)),
+			ORIGIN);
 	test_duration(row, child.duration_ms);
 	if (!is(result, "ok") && !is(result, "wrong"))
 		test_keep_log(t, name, child.out);
@@ -334,7 +345,8 @@ void test_torch(struct test *t)
 {
 	const char *backend = test_backend(t), *folder, *why;
 	const struct facts_row *python = t->facts->first[TABLE_python];
-	const char *path = python ? facts_get_text(python, python__path) : NULL, *backends[] = {backend, is(backend, "nccl") ? "gloo" : NULL, NULL};
+	const char *path = python ? facts_get_text(python, python__path) : NULL,
+		   *backends[] = {backend, is(backend, "nccl") ? "gloo" : NULL, NULL};
 	if (!t->torch) {
 		facts_text(test_row(t, "torch", "torch", backend, "skipped"), trial__message, "davy test --torch", ORIGIN);
 		return;
@@ -345,7 +357,8 @@ void test_torch(struct test *t)
 	}
 	int rc = host_scratch_make(t->host, &folder);
 	if (rc < 0 || (rc = host_scratch_write(folder, "all_reduce.py", str_of(script))) < 0) {
-		facts_text(test_row(t, "torch", "torch", backend, "skipped"), trial__message, arena_printf(t->arena, "no temporary file: %s", strerror(-rc)), ORIGIN);
+		facts_text(test_row(t, "torch", "torch", backend, "skipped"), trial__message,
+			arena_printf(t->arena, "no temporary file: %s", strerror(-rc)), ORIGIN);
 		return;
 	}
 	for (size_t i = 0; backends[i] && !host_stopped_by(); i++) {

@@ -40,7 +40,9 @@ static const char *fact(const struct judge *j, enum facts_table table, enum fact
 
 static void judge_tags(struct judge *j, struct wheel *w)
 {
-	const char *version = fact(j, TABLE_python, python__version), *arch = fact(j, TABLE_python, python__arch), *libc = fact(j, TABLE_system, system__libc), *libc_version = fact(j, TABLE_system, system__libc_version), *path = fact(j, TABLE_python, python__path);
+	const char *version = fact(j, TABLE_python, python__version), *arch = fact(j, TABLE_python, python__arch),
+		   *libc = fact(j, TABLE_system, system__libc), *libc_version = fact(j, TABLE_system, system__libc_version),
+		   *path = fact(j, TABLE_python, python__path);
 	struct wheel_target t = {.arch = arch ? arch : fact(j, TABLE_system, system__arch), .musl = libc && strcmp(libc, "musl") == 0};
 	unsigned major = 0;
 	w->python = version;
@@ -52,12 +54,14 @@ static void judge_tags(struct judge *j, struct wheel *w)
 	t.free_threaded = n > 1 && path[n - 1] == 't' && path[n - 2] >= '0' && path[n - 2] <= '9';
 	w->fit_known = w->name_valid;
 	w->fit = w->name_valid ? parse_wheel_fits(w->tags.python, w->tags.abi, w->tags.platform, &t) : WHEEL_FITS;
-	w->target = arena_printf(j->arena, "cp3%u%s, %s%s_%u_%u_%s", t.minor, t.free_threaded ? "t" : "", t.musl ? "musllinux" : "manylinux", t.libc_major ? "" : "?", t.libc_major, t.libc_minor, t.arch);
+	w->target = arena_printf(j->arena, "cp3%u%s, %s%s_%u_%u_%s", t.minor, t.free_threaded ? "t" : "",
+		t.musl ? "musllinux" : "manylinux", t.libc_major ? "" : "?", t.libc_major, t.libc_minor, t.arch);
 }
 
 static void judge_python(struct judge *j, struct wheel *w)
 {
-	const char *fits = w->requires_python && w->python ? ask(j, "SELECT pep440_match(?1, ?2)", w->python, w->requires_python, NULL) : NULL;
+	const char *fits = w->requires_python && w->python ? ask(j, "SELECT pep440_match(?1, ?2)", w->python, w->requires_python, NULL)
+							   : NULL;
 	w->python_known = fits != NULL;
 	w->python_fits = is_true(fits);
 }
@@ -66,7 +70,8 @@ static void judge_python(struct judge *j, struct wheel *w)
 
 static const char *installed(struct judge *j, const char *canonical)
 {
-	return ask(j, "SELECT version FROM package WHERE canonical = ?1 AND shadowed IS NOT 1 AND broken IS NULL LIMIT 1", canonical, NULL, NULL);
+	return ask(j, "SELECT version FROM package WHERE canonical = ?1 AND shadowed IS NOT 1 AND broken IS NULL LIMIT 1", canonical, NULL,
+		NULL);
 }
 
 static void judge_requirement(struct judge *j, struct wheel *w, struct str text)
@@ -74,9 +79,11 @@ static void judge_requirement(struct judge *j, struct wheel *w, struct str text)
 	struct pep508 r;
 	if (parse_pep508(text, &r) < 0 || (r.marker.len && !is_true(ask(j, "SELECT marker(?1)", str_dup(j->arena, r.marker), NULL, NULL))))
 		return;
-	struct wheel_requirement q = {.name = parse_pep503_name(j->arena, r.name), .text = str_dup(j->arena, str_trim(str_slice(text, 0, str_find_char(text, ';', 0))))};
+	struct wheel_requirement q = {.name = parse_pep503_name(j->arena, r.name),
+		.text = str_dup(j->arena, str_trim(str_slice(text, 0, str_find_char(text, ';', 0))))};
 	q.found = installed(j, q.name);
-	const char *fits = q.found && r.specifier.len ? ask(j, "SELECT pep440_match(?1, ?2)", q.found, str_dup(j->arena, r.specifier), NULL) : NULL;
+	const char *fits = q.found && r.specifier.len ? ask(j, "SELECT pep440_match(?1, ?2)", q.found, str_dup(j->arena, r.specifier), NULL)
+						      : NULL;
 	q.conflict = fits && !is_true(fits);
 	w->requirements = arena_grow(j->arena, w->requirements, w->requirement_count, &w->requirement_cap, sizeof *w->requirements);
 	w->requirements[w->requirement_count++] = q;
@@ -86,13 +93,16 @@ static void judge_requirement(struct judge *j, struct wheel *w, struct str text)
 static void judge_breaks(struct judge *j, struct wheel *w)
 {
 	struct store_query *q;
-	if (store_prepare(j->store, "SELECT DISTINCT package, specifier FROM requirement WHERE name = ?1 AND pep440_match(?2, specifier) = 0", &q, NULL) < 0)
+	if (store_prepare(j->store,
+		    "SELECT DISTINCT package, specifier FROM requirement WHERE name = ?1 AND pep440_match(?2, specifier) = 0", &q,
+		    NULL) < 0)
 		return;
 	store_bind_text(q, 1, w->canonical);
 	store_bind_text(q, 2, w->version);
 	while (store_step(q) > 0 && w->break_count < 1000) {
 		w->breaks = arena_grow(j->arena, w->breaks, w->break_count, &w->break_cap, sizeof *w->breaks);
-		w->breaks[w->break_count++] = (struct wheel_break){arena_strdup(j->arena, store_text(q, 0)), arena_strdup(j->arena, store_text(q, 1))};
+		w->breaks[w->break_count++] = (struct wheel_break){
+			arena_strdup(j->arena, store_text(q, 0)), arena_strdup(j->arena, store_text(q, 1))};
 	}
 	store_finish(q);
 }
@@ -100,7 +110,8 @@ static void judge_breaks(struct judge *j, struct wheel *w)
 static void judge_packages(struct judge *j, struct wheel *w, const struct dist_metadata *m)
 {
 	w->replaces = installed(j, w->canonical);
-	w->replaces_in = ask(j, "SELECT location FROM package WHERE canonical = ?1 AND shadowed IS NOT 1 AND broken IS NULL LIMIT 1", w->canonical, NULL, NULL);
+	w->replaces_in = ask(j, "SELECT location FROM package WHERE canonical = ?1 AND shadowed IS NOT 1 AND broken IS NULL LIMIT 1",
+		w->canonical, NULL, NULL);
 	for (size_t i = 0; i < m->requires_count; i++)
 		judge_requirement(j, w, m->requires[i]);
 	judge_breaks(j, w);
@@ -130,11 +141,12 @@ static int by_path(const void *a, const void *b)
 static void gather_owners(struct judge *j, struct host *door, const struct wheel *w, const char *site, struct owner_list *o)
 {
 	for (const struct facts_row *p = j->facts->first[TABLE_package]; p; p = p->next) {
-		const char *location = facts_get_text(p, package__location), *metadata = facts_get_text(p, package__metadata), *canonical = facts_get_text(p, package__canonical);
+		const char *location = facts_get_text(p, package__location), *metadata = facts_get_text(p, package__metadata),
+			   *canonical = facts_get_text(p, package__canonical);
 		struct str text;
 		struct dist_record r;
 		if (!location || !metadata || strcmp(location, site) != 0 || strcmp(canonical, w->canonical) == 0 ||
-		    host_read(door, arena_printf(j->arena, "%s/RECORD", metadata), (size_t)16 << 20, &text) < 0)
+			host_read(door, arena_printf(j->arena, "%s/RECORD", metadata), (size_t)16 << 20, &text) < 0)
 			continue;
 		for (int rc; (rc = parse_dist_record(j->arena, &text, &r)) && o->count < OWNERS_MAX;) {
 			if (rc < 0 || str_ends(r.path, ".pyc"))
@@ -169,7 +181,8 @@ static void add_overwrite(struct judge *j, struct wheel *w, const char *path, co
 	if (w->overwrite_count == WHEEL_OVERWRITES_MAX)
 		return;
 	w->overwrites = arena_grow(j->arena, w->overwrites, w->overwrite_count, &w->overwrite_cap, sizeof *w->overwrites);
-	w->overwrites[w->overwrite_count++] = (struct wheel_overwrite){path, owner ? facts_get_text(owner, package__name) : NULL, owner ? facts_get_text(owner, package__version) : NULL};
+	w->overwrites[w->overwrite_count++] = (struct wheel_overwrite){
+		path, owner ? facts_get_text(owner, package__name) : NULL, owner ? facts_get_text(owner, package__version) : NULL};
 }
 
 static void judge_overwrites(struct judge *j, struct host *door, struct wheel *w, const struct wheel_contents *c)
@@ -184,7 +197,8 @@ static void judge_overwrites(struct judge *j, struct host *door, struct wheel *w
 		const char *place = e->is_directory || e->problem ? NULL : place_of(j->arena, e->name);
 		if (!place)
 			continue;
-		struct owner key = {.path = place}, *found = owners.count ? bsearch(&key, owners.all, owners.count, sizeof key, by_path) : NULL;
+		struct owner key = {.path = place},
+			     *found = owners.count ? bsearch(&key, owners.all, owners.count, sizeof key, by_path) : NULL;
 		/* Of the same bytes there is nothing to fear: an empty nvidia/__init__.py is in every wheel of NVIDIA's. */
 		if (found && str_is(found->digest, c->members[i].sha256))
 			continue;
@@ -245,7 +259,8 @@ static void judge_gpus(struct judge *j, struct wheel *w)
 		int64_t cc;
 		if (!vendor || strcmp(vendor, "nvidia") != 0 || !facts_get_int(g, gpu__cc, &cc))
 			continue;
-		const char *code = arena_printf(j->arena, "sm_%lld", (long long)cc), *runs = ask(j, "SELECT arch_runs(CAST(?1 AS INTEGER), ?2)", code + 3, w->code, NULL);
+		const char *code = arena_printf(j->arena, "sm_%lld", (long long)cc),
+			   *runs = ask(j, "SELECT arch_runs(CAST(?1 AS INTEGER), ?2)", code + 3, w->code, NULL);
 		bool known = false;
 		for (size_t i = 0; i < w->gpu_count; i++)
 			known |= strcmp(w->gpus[i].code, code) == 0;
@@ -253,7 +268,10 @@ static void judge_gpus(struct judge *j, struct wheel *w)
 			continue;
 		struct wheel_gpu one = {.name = name, .code = code, .runs = WHEEL_GPU_UNKNOWN};
 		if (runs)
-			one.runs = strcmp(runs, "1") == 0 ? WHEEL_GPU_RUNS : strcmp(runs, "2") == 0 ? WHEEL_GPU_JIT : w->code_hidden || w->code_incomplete ? WHEEL_GPU_UNKNOWN : WHEEL_GPU_NO;
+			one.runs = strcmp(runs, "1") == 0              ? WHEEL_GPU_RUNS
+				: strcmp(runs, "2") == 0               ? WHEEL_GPU_JIT
+				: w->code_hidden || w->code_incomplete ? WHEEL_GPU_UNKNOWN
+								       : WHEEL_GPU_NO;
 		w->gpus = arena_grow(j->arena, w->gpus, w->gpu_count, &cap, sizeof *w->gpus);
 		w->gpus[w->gpu_count++] = one;
 	}
@@ -261,8 +279,9 @@ static void judge_gpus(struct judge *j, struct wheel *w)
 
 static bool is_cuda_library(const char *name)
 {
-	static const char *const stems[] = {"libcudart.so.", "libcublas.so.", "libcublasLt.so.", "libcudnn.so.", "libnvrtc.so.", "libcufft.so.", "libcurand.so.", "libcusparse.so.", "libcusolver.so.",
-		"libnvJitLink.so.", "libcupti.so.", "libnccl.so.", "libcusparseLt.so.", "libnvshmem_host.so.", "libcufile.so.", "librccl.so.", "libamdhip64.so."};
+	static const char *const stems[] = {"libcudart.so.", "libcublas.so.", "libcublasLt.so.", "libcudnn.so.", "libnvrtc.so.",
+		"libcufft.so.", "libcurand.so.", "libcusparse.so.", "libcusolver.so.", "libnvJitLink.so.", "libcupti.so.", "libnccl.so.",
+		"libcusparseLt.so.", "libnvshmem_host.so.", "libcufile.so.", "librccl.so.", "libamdhip64.so."};
 	for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
 		if (strncmp(name, stems[i], strlen(stems[i])) == 0)
 			return true;
@@ -339,7 +358,8 @@ static void compare_name(struct wheel *w)
 	struct pep440 a, b;
 	if (!w->name_valid)
 		return;
-	w->name_differs = !parse_pep503_equal(w->tags.name, str_of(w->name)) || (parse_pep440(w->tags.version, &a) == 0 && parse_pep440(str_of(w->version), &b) == 0 && parse_pep440_compare(&a, &b) != 0);
+	w->name_differs = !parse_pep503_equal(w->tags.name, str_of(w->name)) ||
+		(parse_pep440(w->tags.version, &a) == 0 && parse_pep440(str_of(w->version), &b) == 0 && parse_pep440_compare(&a, &b) != 0);
 }
 
 void wheel_examine(struct judge *j, struct host *door, const char *path, struct wheel *ret)

@@ -1,7 +1,8 @@
-/* A wheel, or a source archive, before it is installed: would this interpreter take it, what is in it, what it needs, what it would change here.
+/* A wheel, or a source archive, before it is installed: would this interpreter take it, what is in it, what it needs, what it would change
+ * here.
  *
- * From the file and from the facts of an examined machine. Nothing is unpacked to disk and nothing is run; every member is read once (hash, CRC, GPU code), by several
- * threads. Archives are untrusted: parse/zip.h.
+ * From the file and from the facts of an examined machine. Nothing is unpacked to disk and nothing is run; every member is read once (hash,
+ * CRC, GPU code), by several threads. Archives are untrusted: parse/zip.h.
  */
 #ifndef ACT_WHEEL_H
 #define ACT_WHEEL_H
@@ -43,13 +44,13 @@ struct wheel_gpu {
 struct wheel {
 	const char *path;
 	bool is_source;
-	int error;            /* negative errno: it could not be read as what it is */
-	const char *why;      /* of an error: not-zip, damaged, no-metadata, ... */
+	int error;       /* negative errno: it could not be read as what it is */
+	const char *why; /* of an error: not-zip, damaged, no-metadata, ... */
 	uint64_t size, unpacked;
 	size_t members;
 	const char *name, *canonical, *version, *summary, *requires_python;
 	struct wheel_name tags;
-	bool name_valid, name_differs; /* the file's name is one pip accepts; it says something else than METADATA */
+	bool name_valid, name_differs;  /* the file's name is one pip accepts; it says something else than METADATA */
 	bool python_known, python_fits; /* by Requires-Python */
 	const char *python;
 	bool fit_known;
@@ -57,13 +58,14 @@ struct wheel {
 	const char *target; /* "cp311, manylinux_2_36_x86_64" */
 	struct wheel_library *libraries;
 	size_t library_count, library_cap;
-	const char *code;    /* of the library with most of it: "sm_80 sm_90 compute_90"; NULL: none */
+	const char *code; /* of the library with most of it: "sm_80 sm_90 compute_90"; NULL: none */
 	const char *code_in;
 	bool code_hidden, code_incomplete;
 	struct wheel_gpu *gpus;
 	size_t gpu_count;
-	const char *nccl_brings, *nccl_inside, *nccl_needs; /* version of a libnccl in it; linked into a library; the library that wants one */
-	const char *cuda;                                   /* torch/version.py, or the CUDA of its runtime library */
+	const char *nccl_brings, *nccl_inside,
+		*nccl_needs; /* version of a libnccl in it; linked into a library; the library that wants one */
+	const char *cuda;    /* torch/version.py, or the CUDA of its runtime library */
 	const char **needs;  /* CUDA libraries that it wants and does not bring: "libcudart.so.12" */
 	size_t need_count, need_cap;
 	const char *glibc, *glibcxx;

@@ -55,7 +55,8 @@ struct work {
 	size_t next; /* atomic */
 };
 
-/* Hash, CRC, and of a library the digest. Small things in this order: reading forward keeps the points from which the library's tables are read after. */
+/* Hash, CRC, and of a library the digest. Small things in this order: reading forward keeps the points from which the library's tables are
+ * read after. */
 static void read_member(const struct zip *z, const struct zip_entry *e, struct wheel_member *m)
 {
 	struct zip_member member;
@@ -69,7 +70,8 @@ static void read_member(const struct zip *z, const struct zip_entry *e, struct w
 		m->sha256[0] = '\0';
 	if (m->error == 0 && member.stream && parse_inflate_crc(member.stream, &crc))
 		m->crc_wrong = crc != e->crc;
-	if (m->error == 0 && e->size >= 64 && parse_source_read(&member.source, 0, head, sizeof head) == 0 && memcmp(head, "\177ELF", 4) == 0)
+	if (m->error == 0 && e->size >= 64 && parse_source_read(&member.source, 0, head, sizeof head) == 0 &&
+		memcmp(head, "\177ELF", 4) == 0)
 		parse_elf_digest_make(&member.source, ELF_DIGEST_LINK | ELF_DIGEST_CODE, &m->digest);
 	parse_zip_close(&member);
 }
@@ -141,7 +143,8 @@ static void compare_record(struct arena *a, struct wheel *w, const struct wheel_
 		line->seen = true;
 		if (line->record.has_size && line->record.size != e->size)
 			problem(a, w, name, "size");
-		else if (str_is(line->record.algorithm, "sha256") && c->members[i].sha256[0] && !str_is(line->record.digest, c->members[i].sha256))
+		else if (str_is(line->record.algorithm, "sha256") && c->members[i].sha256[0] &&
+			!str_is(line->record.digest, c->members[i].sha256))
 			problem(a, w, name, "hash");
 	}
 	for (size_t i = 0; i < n; i++)
@@ -187,7 +190,8 @@ static void read_scripts(struct arena *a, struct wheel *w, const struct zip *z)
 	for (size_t i = 0; i < z->count; i++) {
 		size_t at = str_find(z->entries[i].name, ".data/scripts/", 0);
 		if (at != SIZE_MAX && !z->entries[i].is_directory)
-			add_text(a, &w->scripts, &w->script_count, &w->script_cap, str_dup(a, str_skip(z->entries[i].name, at + strlen(".data/scripts/"))));
+			add_text(a, &w->scripts, &w->script_count, &w->script_cap,
+				str_dup(a, str_skip(z->entries[i].name, at + strlen(".data/scripts/"))));
 	}
 }
 
@@ -351,7 +355,8 @@ static void read_build_requires(struct source *s)
 			size_t end = str_find_char(text, c, i + 1);
 			if (end == SIZE_MAX)
 				break;
-			add_text(s->arena, &s->wheel->build_requires, &s->wheel->build_require_count, &s->wheel->build_require_cap, str_dup(s->arena, str_slice(text, i + 1, end)));
+			add_text(s->arena, &s->wheel->build_requires, &s->wheel->build_require_count, &s->wheel->build_require_cap,
+				str_dup(s->arena, str_slice(text, i + 1, end)));
 			i = end;
 		}
 	}
@@ -374,5 +379,6 @@ void wheel_read_source(struct arena *a, const char *path, struct wheel *w, struc
 	w->has_cuda |= str_has(s.setup, "CUDAExtension");
 	w->wants_torch = str_has(s.setup, "torch.utils.cpp_extension") || str_has(s.setup, "import torch");
 	for (size_t i = 0; i < w->build_require_count; i++)
-		w->wants_torch |= strncmp(w->build_requires[i], "torch", 5) == 0 && !strchr("abcdefghijklmnopqrstuvwxyz-_", w->build_requires[i][5] ? w->build_requires[i][5] : ' ');
+		w->wants_torch |= strncmp(w->build_requires[i], "torch", 5) == 0 &&
+			!strchr("abcdefghijklmnopqrstuvwxyz-_", w->build_requires[i][5] ? w->build_requires[i][5] : ' ');
 }

@@ -7,11 +7,11 @@
 #include "parse/sha256.h"
 #include "parse/zip.h"
 
-struct wheel_member { /* of the same index as in the archive */
+struct wheel_member {                   /* of the same index as in the archive */
 	char sha256[PARSE_SHA256_TEXT]; /* empty: not read */
 	int error;                      /* of reading it */
 	bool crc_wrong;
-	struct buf digest;              /* text of an ELF file's digest */
+	struct buf digest; /* text of an ELF file's digest */
 };
 
 struct wheel_contents {

@@ -1,7 +1,7 @@
 /* Text for terminals: what could drive one, or deceive its reader, becomes '?'.
  *
- * That is: control bytes, C1 controls (U+0080 to U+009F), line separators and bidirectional overrides (U+2028 to U+202E, U+2066 to U+2069), and bytes that are no UTF-8.
- * Names of files, values of variables and lines of logs are written by others.
+ * That is: control bytes, C1 controls (U+0080 to U+009F), line separators and bidirectional overrides (U+2028 to U+202E, U+2066 to U+2069),
+ * and bytes that are no UTF-8. Names of files, values of variables and lines of logs are written by others.
  */
 #ifndef BASE_PRINTABLE_H
 #define BASE_PRINTABLE_H

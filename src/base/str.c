@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-
 static char lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -216,7 +215,8 @@ int str_to_real(struct str s, double *ret)
 	if (!s.len || s.len >= sizeof text)
 		return -EINVAL;
 	for (size_t i = 0; i < s.len; i++)
-		if (!((s.ptr[i] >= '0' && s.ptr[i] <= '9') || s.ptr[i] == '.' || s.ptr[i] == '-' || s.ptr[i] == '+' || lower(s.ptr[i]) == 'e'))
+		if (!((s.ptr[i] >= '0' && s.ptr[i] <= '9') || s.ptr[i] == '.' || s.ptr[i] == '-' || s.ptr[i] == '+' ||
+			    lower(s.ptr[i]) == 'e'))
 			return -EINVAL;
 	memcpy(text, s.ptr, s.len);
 	text[s.len] = '\0';

@@ -40,10 +40,10 @@ size_t str_find(struct str s, const char *needle, size_t from);
 size_t str_find_char(struct str s, char c, size_t from);
 size_t str_rfind_char(struct str s, char c);
 
-struct str str_trim(struct str s);                           /* blanks, tabs, CR, LF at both ends */
-struct str str_slice(struct str s, size_t from, size_t to);  /* clamped */
-struct str str_skip(struct str s, size_t n);                 /* clamped */
-struct str str_cut(struct str s, size_t max);                /* at most max bytes, between two UTF-8 characters */
+struct str str_trim(struct str s);                          /* blanks, tabs, CR, LF at both ends */
+struct str str_slice(struct str s, size_t from, size_t to); /* clamped */
+struct str str_skip(struct str s, size_t n);                /* clamped */
+struct str str_cut(struct str s, size_t max);               /* at most max bytes, between two UTF-8 characters */
 
 /* Takes the next line off *rest (without its newline and a CR before it). False at the end. */
 bool str_next_line(struct str *rest, struct str *ret_line);

@@ -1,4 +1,5 @@
-/* Threads that take no signal, from their first moment on: one that had a signal open for an instant could take what the process waits for, and lose it. */
+/* Threads that take no signal, from their first moment on: one that had a signal open for an instant could take what the process waits for,
+ * and lose it. */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 

@@ -109,7 +109,8 @@ int cli_cause(struct cli *c)
 	for (size_t i = 0; i < n && (!list || c->options.json); i++) {
 		struct cause_text t;
 		if (judge_cause(&j, ids[i], false, &t) < 0)
-			status = cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "no cause '%s'; the list: davy cause", "没有原因“%s”；列表：davy cause"), ids[i]);
+			status = cli_fail(c, EXIT_NO_INPUT,
+				cli_tr(c, "no cause '%s'; the list: davy cause", "没有原因“%s”；列表：davy cause"), ids[i]);
 		else if (c->options.json)
 			one_json(&t, &w);
 		else

@@ -5,7 +5,8 @@
 const char *cli_headline(struct cli *c, const struct facts *f)
 {
 	struct buf b = BUF_MAX(4096);
-	const struct facts_row *system = f->first[TABLE_system], *container = f->first[TABLE_container], *python = f->first[TABLE_python], *gpu = f->first[TABLE_gpu];
+	const struct facts_row *system = f->first[TABLE_system], *container = f->first[TABLE_container], *python = f->first[TABLE_python],
+			       *gpu = f->first[TABLE_gpu];
 	const char *text, *engine = container ? facts_get_text(container, container__engine) : NULL;
 	buf_fmt(&b, "davy %s", DAVY_VERSION);
 	if (system && (text = facts_get_text(system, system__hostname)))

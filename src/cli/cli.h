@@ -11,8 +11,10 @@
 enum exit_status { EXIT_FINE = 0, EXIT_FAULT = 1, EXIT_UNKNOWN = 2, EXIT_USAGE = 64, EXIT_NO_INPUT = 66, EXIT_DEFECT = 70 };
 
 struct options {
-	bool json, quiet, verbose, brief, header, strict, deep, no_redact, show, here, follow, timeline, all, schema, help, version, markdown, offline, docker, from_source, script, live_torch, no_check, force;
-	const char *html, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock, *arch, *libc, *rank, *size, *master, *deadline, *out, *ranks, *by, *golden, *ignore, *nodes, *stale, *note;
+	bool json, quiet, verbose, brief, header, strict, deep, no_redact, show, here, follow, timeline, all, schema, help, version,
+		markdown, offline, docker, from_source, script, live_torch, no_check, force;
+	const char *html, *only, *color, *lang, *python, *root, *from, *backend, *knowledge, *output, *torch, *driver, *gpu, *mirror, *lock,
+		*arch, *libc, *rank, *size, *master, *deadline, *out, *ranks, *by, *golden, *ignore, *nodes, *stale, *note;
 };
 
 struct cli {

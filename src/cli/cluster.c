@@ -1,5 +1,5 @@
-/* davy cluster: this process's node examines itself, meets the others at rank 0, and tests them. Rank 0 tells the result; another node speaks only when it could not
- * reach rank 0. */
+/* davy cluster: this process's node examines itself, meets the others at rank 0, and tests them. Rank 0 tells the result; another node
+ * speaks only when it could not reach rank 0. */
 #include <errno.h>
 
 #include "cli/cluster.h"
@@ -14,19 +14,20 @@
 
 static int no_launcher(struct cli *c)
 {
-	return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c,
-		"no launcher has started this: one process on each node is needed\n"
-		"  srun --ntasks-per-node=1 davy cluster\n"
-		"  mpirun -N 1 davy cluster\n"
-		"  torchrun --nnodes=N --nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint=HOST:PORT --no-python davy cluster\n"
-		"  Kubernetes: an Indexed Job with MASTER_ADDR, and NNODES or --size N\n"
-		"  by hand, on each node: davy cluster --rank 0 --size N --master HOST:PORT",
-		"没有检测到启动器：每个节点需要启动一个进程\n"
-		"  srun --ntasks-per-node=1 davy cluster\n"
-		"  mpirun -N 1 davy cluster\n"
-		"  torchrun --nnodes=N --nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint=HOST:PORT --no-python davy cluster\n"
-		"  Kubernetes：Indexed Job，设置 MASTER_ADDR，以及 NNODES 或 --size N\n"
-		"  手动，在每个节点上：davy cluster --rank 0 --size N --master HOST:PORT"));
+	return cli_fail(c, EXIT_USAGE, "%s",
+		cli_tr(c,
+			"no launcher has started this: one process on each node is needed\n"
+			"  srun --ntasks-per-node=1 davy cluster\n"
+			"  mpirun -N 1 davy cluster\n"
+			"  torchrun --nnodes=N --nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint=HOST:PORT --no-python davy cluster\n"
+			"  Kubernetes: an Indexed Job with MASTER_ADDR, and NNODES or --size N\n"
+			"  by hand, on each node: davy cluster --rank 0 --size N --master HOST:PORT",
+			"没有检测到启动器：每个节点需要启动一个进程\n"
+			"  srun --ntasks-per-node=1 davy cluster\n"
+			"  mpirun -N 1 davy cluster\n"
+			"  torchrun --nnodes=N --nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint=HOST:PORT --no-python davy cluster\n"
+			"  Kubernetes：Indexed Job，设置 MASTER_ADDR，以及 NNODES 或 --size N\n"
+			"  手动，在每个节点上：davy cluster --rank 0 --size N --master HOST:PORT"));
 }
 
 /* -- this node ------------------------------------------------------------------------------------------------------------- */
@@ -57,9 +58,14 @@ static void choose_endpoint(struct cli *c, const struct facts *f, struct cluster
 		self->family6 |= global && kind == 6;
 	}
 	for (const struct facts_row *row = f->first[TABLE_interface]; row; row = row->next) {
-		const char *name = facts_get_text(row, interface__name), *four = facts_get_text(row, interface__ipv4), *other = facts_get_text(row, interface__ipv6), *text = six ? other : four ? four : other;
+		const char *name = facts_get_text(row, interface__name), *four = facts_get_text(row, interface__ipv4),
+			   *other = facts_get_text(row, interface__ipv6),
+			   *text = six ? other
+			: four         ? four
+				       : other;
 		int64_t n;
-		if (!facts_get_bool(row, interface__nccl_choice, &chosen) || !chosen || !text || host_address_parse(str_of(text), &self->nccl.at) < 0)
+		if (!facts_get_bool(row, interface__nccl_choice, &chosen) || !chosen || !text ||
+			host_address_parse(str_of(text), &self->nccl.at) < 0)
 			continue;
 		snprintf(self->nccl.interface, sizeof self->nccl.interface, "%s", name);
 		if (facts_get_int(row, interface__mtu, &n))
@@ -117,7 +123,8 @@ static void examine_myself(struct cli *c, struct cluster_run *run)
 /* A name that is not there yet may come: pods and their services start in any order. */
 static size_t look_for_rank0(struct cli *c, struct cluster_run *run, struct cluster_reach *targets)
 {
-	double until = run->start_ms + run->join_ms * (run->join_ms < run->whole_ms / 3 ? 0.35 : 0.9); /* the pods of a job come one after the other */
+	double until = run->start_ms +
+		run->join_ms * (run->join_ms < run->whole_ms / 3 ? 0.35 : 0.9); /* the pods of a job come one after the other */
 	size_t n;
 	for (int tries = 0;; tries++) {
 		n = cluster_targets(c->host, c->arena, &run->job, &run->self, tries, RESOLVE_MS, targets, TARGETS_MAX);
@@ -129,7 +136,8 @@ static size_t look_for_rank0(struct cli *c, struct cluster_run *run, struct clus
 
 static void write_down(struct cli *c, struct cluster_run *run, bool early)
 {
-	if (run->out && early && !run->written && !cluster_member_is_joined(run->member) && host_clock_ms() > run->start_ms + run->join_ms * EARLY_PART) {
+	if (run->out && early && !run->written && !cluster_member_is_joined(run->member) &&
+		host_clock_ms() > run->start_ms + run->join_ms * EARLY_PART) {
 		run->written = true;
 		cluster_report_member(c, run, true);
 	}
@@ -164,7 +172,8 @@ static int read_deadline(struct cli *c, double *ret_ms)
 {
 	int64_t s = DEADLINE_S;
 	if (c->options.deadline && (str_to_int(str_of(c->options.deadline), &s) < 0 || s < DEADLINE_MIN_S || s > DEADLINE_MAX_S))
-		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--deadline %s: seconds, from %d to %d", "--deadline %s：秒数，%d 到 %d"), c->options.deadline, DEADLINE_MIN_S, DEADLINE_MAX_S);
+		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--deadline %s: seconds, from %d to %d", "--deadline %s：秒数，%d 到 %d"),
+			c->options.deadline, DEADLINE_MIN_S, DEADLINE_MAX_S);
 	*ret_ms = (double)s * 1000;
 	return 0;
 }
@@ -182,7 +191,8 @@ static void prepare_out(struct cli *c, struct cluster_run *run)
 	if (rc == 0 || rc == -ENOENT)
 		rc = host_prepare_dir(dir);
 	if (rc < 0)
-		run->status = cli_fail(c, EXIT_DEFECT, cli_tr(c, "--out %s cannot be written: %s", "--out %s 无法写入：%s"), dir, strerror(-rc));
+		run->status = cli_fail(
+			c, EXIT_DEFECT, cli_tr(c, "--out %s cannot be written: %s", "--out %s 无法写入：%s"), dir, strerror(-rc));
 	else
 		run->out = dir;
 }
@@ -190,11 +200,13 @@ static void prepare_out(struct cli *c, struct cluster_run *run)
 /* Rank 0 listens before it does anything else, so that nobody is turned away. */
 static int open_master(struct cli *c, struct cluster_run *run)
 {
-	int port = 0, first = 0, rc = cluster_master_open(c->arena, &run->job, run->deadline_ms, run->join_ms * 0.75, &run->master, &port, &first);
+	int port = 0, first = 0,
+	    rc = cluster_master_open(c->arena, &run->job, run->deadline_ms, run->join_ms * 0.75, &run->master, &port, &first);
 	run->port = port;
 	run->in_use = first == -EADDRINUSE;
 	if (rc < 0 && rc != -EADDRINUSE)
-		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "cannot listen on port %d: %s", "无法监听端口 %d：%s"), run->job.port, strerror(-rc));
+		return cli_fail(
+			c, EXIT_DEFECT, cli_tr(c, "cannot listen on port %d: %s", "无法监听端口 %d：%s"), run->job.port, strerror(-rc));
 	return 0;
 }
 
@@ -230,7 +242,8 @@ int cli_cluster(struct cli *c)
 	if (run.master && host_socket_pair(own) == 0)
 		cluster_master_add_own(run.master, own[0]);
 	if (run.job.rank > 0 || run.master) {
-		run.member = cluster_member_new(c->arena, &run.job, &run.self, own[1], targets, n, run.deadline_ms, run.start_ms + run.join_ms);
+		run.member = cluster_member_new(
+			c->arena, &run.job, &run.self, own[1], targets, n, run.deadline_ms, run.start_ms + run.join_ms);
 		meet(c, &run);
 	}
 	run.targets = targets;

@@ -8,13 +8,13 @@
 struct cluster_run {
 	struct cluster_job job;
 	struct cluster_self self;
-	struct examination own;  /* of this node; facts NULL: it could not be examined */
+	struct examination own; /* of this node; facts NULL: it could not be examined */
 	bool examined;
 	double start_ms, deadline_ms, whole_ms, join_ms;
-	int port;                /* on which rank 0 listens */
-	bool in_use;             /* the rendezvous port belonged to another program */
-	const char *out;         /* --out, absolute, writable; NULL */
-	int status;              /* something failed that does not change the result */
+	int port;        /* on which rank 0 listens */
+	bool in_use;     /* the rendezvous port belonged to another program */
+	const char *out; /* --out, absolute, writable; NULL */
+	int status;      /* something failed that does not change the result */
 	bool written;
 	struct cluster_master *master; /* NULL: not rank 0, or no port was to be had */
 	struct cluster_member *member;

@@ -81,7 +81,8 @@ static bool rank0_owns(const char *address)
 	struct host_address at = {0};
 	char name[32];
 	int mtu;
-	return address && host_address_parse(str_of(address), &at) == 0 && !host_address_is_loopback(&at) && host_interface_of(&at, name, &mtu) == 0;
+	return address && host_address_parse(str_of(address), &at) == 0 && !host_address_is_loopback(&at) &&
+		host_interface_of(&at, name, &mtu) == 0;
 }
 
 static bool read_written(struct cli *c, struct cluster_run *run, struct facts *f, int rank)
@@ -126,7 +127,14 @@ static void add_reaches(struct cli *c, struct cluster_run *run, struct facts *f,
 			cluster_reach_fact(f, &r, -1);
 	}
 	if (run->in_use && !run->job.port_is_taken) {
-		struct cluster_reach r = {.node = run->self.name, .target = run->job.master ? run->job.master : run->self.name, .source = run->job.master_from, .rank = 0, .at.port = (uint16_t)run->job.port, .way = WAY_IN_USE, .error = -EADDRINUSE, .best = true};
+		struct cluster_reach r = {.node = run->self.name,
+			.target = run->job.master ? run->job.master : run->self.name,
+			.source = run->job.master_from,
+			.rank = 0,
+			.at.port = (uint16_t)run->job.port,
+			.way = WAY_IN_USE,
+			.error = -EADDRINUSE,
+			.best = true};
 		cluster_reach_fact(f, &r, 1);
 	}
 }
@@ -167,7 +175,8 @@ static void add_own_findings(struct cli *c, const struct cluster_node *node, str
 		return;
 	for (const struct json *e = parse_json_first(parse_json_get(root, "findings")); e; e = e->next) {
 		struct str cause, status, certainty, says;
-		if (!parse_json_text(parse_json_get(e, "cause"), &cause) || !parse_json_text(parse_json_get(e, "status"), &status) || !parse_json_text(parse_json_get(e, "certainty"), &certainty) || !parse_json_text(parse_json_get(e, "says"), &says))
+		if (!parse_json_text(parse_json_get(e, "cause"), &cause) || !parse_json_text(parse_json_get(e, "status"), &status) ||
+			!parse_json_text(parse_json_get(e, "certainty"), &certainty) || !parse_json_text(parse_json_get(e, "says"), &says))
 			continue;
 		int s = place_of(status, statuses, 2), k = place_of(certainty, sure, 3);
 		if (s < 0 || k < 0 || cause.len > 80)
@@ -177,7 +186,10 @@ static void add_own_findings(struct cli *c, const struct cluster_node *node, str
 			g = g->next;
 		if (!g) {
 			g = arena_alloc(c->arena, sizeof *g);
-			*g = (struct group){.cause = str_dup(c->arena, cause), .says = str_dup(c->arena, str_cut(says, 600)), .status = s, .certainty = k};
+			*g = (struct group){.cause = str_dup(c->arena, cause),
+				.says = str_dup(c->arena, str_cut(says, 600)),
+				.status = s,
+				.certainty = k};
 			while (*list)
 				list = &(*list)->next;
 			*list = g;
@@ -231,9 +243,24 @@ static void append_group(struct cli *c, struct judge *judge, struct judgement *j
 	struct finding *f = arena_alloc(c->arena, sizeof *f), **tail = &j->findings;
 	const char **ask = arena_array(c->arena, 2, sizeof *ask);
 	ask[0] = arena_printf(c->arena, "davy check --only %s    # %s", g->cause, list_names(c, g->names, g->count));
-	*f = (struct finding){.cause = g->cause, .status = (enum status)g->status, .certainty = (enum certainty)g->certainty, .stage = text.stage, .title = text.title, .why = text.why, .rank = -1, .time = -1, .first_seq = -1, .rows = 1,
-		.table = "node", .key = g->names[0], .node = g->count == 1 ? g->names[0] : NULL, .ask = ask, .sources = text.sources, .verify = &ask[1]};
-	f->says = (int)g->count == nodes && nodes > 1 ? arena_printf(c->arena, cli_tr(c, "On all %d nodes: %s", "全部 %d 个节点：%s"), nodes, g->says)
+	*f = (struct finding){.cause = g->cause,
+		.status = (enum status)g->status,
+		.certainty = (enum certainty)g->certainty,
+		.stage = text.stage,
+		.title = text.title,
+		.why = text.why,
+		.rank = -1,
+		.time = -1,
+		.first_seq = -1,
+		.rows = 1,
+		.table = "node",
+		.key = g->names[0],
+		.node = g->count == 1 ? g->names[0] : NULL,
+		.ask = ask,
+		.sources = text.sources,
+		.verify = &ask[1]};
+	f->says = (int)g->count == nodes && nodes > 1
+		? arena_printf(c->arena, cli_tr(c, "On all %d nodes: %s", "全部 %d 个节点：%s"), nodes, g->says)
 		: arena_printf(c->arena, cli_tr(c, "On %s: %s", "%s：%s"), list_names(c, g->names, g->count), g->says);
 	while (*tail && ((*tail)->status < f->status || ((*tail)->status == f->status)))
 		tail = &(*tail)->next;
@@ -290,7 +317,10 @@ static void matrix(struct cli *c, const struct cluster_outcome *o, struct buf *o
 		text_pad(out, wide - text_width(name));
 		for (int to = 0; to < o->count; to++) {
 			const struct cluster_direction *d = from == to ? NULL : find_direction(o, from, to);
-			const char *mark = from == to ? " " : !d || !d->tested ? (c->unicode ? "·" : ".") : d->problem ? (c->unicode ? "✗" : "x") : (c->unicode ? "✓" : "+");
+			const char *mark = from == to ? " "
+				: !d || !d->tested    ? (c->unicode ? "·" : ".")
+				: d->problem          ? (c->unicode ? "✗" : "x")
+						      : (c->unicode ? "✓" : "+");
 			buf_text(out, "   ");
 			text_style(out, c->color, from == to || !d || !d->tested ? TEXT_DIM : d->problem ? TEXT_RED : TEXT_GREEN, mark);
 		}
@@ -324,7 +354,8 @@ static void figures(struct cli *c, const struct cluster_outcome *o, struct buf *
 			add_to(&mtu, (double)v[V_MTU_PATH]);
 	}
 	struct buf b = BUF_MAX(4096);
-	buf_fmt(&b, cli_tr(c, "%d of %d nodes, %zu of %zu pairs tested", "%d/%d 个节点，已测试 %zu/%zu 对"), o->count, o->expected, o->tested, o->pairs);
+	buf_fmt(&b, cli_tr(c, "%d of %d nodes, %zu of %zu pairs tested", "%d/%d 个节点，已测试 %zu/%zu 对"), o->count, o->expected,
+		o->tested, o->pairs);
 	if (rtt.n)
 		buf_fmt(&b, cli_tr(c, "; round trip %.2f to %.2f ms", "；往返 %.2f 到 %.2f ms"), rtt.low, rtt.high);
 	if (gbps.n)
@@ -342,13 +373,18 @@ static void figures(struct cli *c, const struct cluster_outcome *o, struct buf *
 static const char *headline(struct cli *c, const struct cluster_run *run)
 {
 	const struct cluster_job *j = &run->job;
-	return arena_printf(c->arena, cli_tr(c, "davy %s   %d nodes (%s%s%s), rank 0 on %s, rendezvous %s:%d", "davy %s   %d 个节点（%s%s%s），rank 0 在 %s，会合点 %s:%d"), DAVY_VERSION, j->size, strcmp(j->launcher, "options") == 0 ? cli_tr(c, "by hand", "手动指定") : j->launcher, j->id ? " " : "", j->id ? j->id : "",
-		run->self.name, j->master ? j->master : "?", j->port);
+	return arena_printf(c->arena,
+		cli_tr(c, "davy %s   %d nodes (%s%s%s), rank 0 on %s, rendezvous %s:%d",
+			"davy %s   %d 个节点（%s%s%s），rank 0 在 %s，会合点 %s:%d"),
+		DAVY_VERSION, j->size, strcmp(j->launcher, "options") == 0 ? cli_tr(c, "by hand", "手动指定") : j->launcher,
+		j->id ? " " : "", j->id ? j->id : "", run->self.name, j->master ? j->master : "?", j->port);
 }
 
 static const char *member_headline(struct cli *c, const struct cluster_run *run)
 {
-	return arena_printf(c->arena, cli_tr(c, "davy %s   %s, rank %d of %d: rank 0 was not reached", "davy %s   %s，rank %d（共 %d 个）：未能到达 rank 0"), DAVY_VERSION, run->self.name, run->job.rank, run->job.size);
+	return arena_printf(c->arena,
+		cli_tr(c, "davy %s   %s, rank %d of %d: rank 0 was not reached", "davy %s   %s，rank %d（共 %d 个）：未能到达 rank 0"),
+		DAVY_VERSION, run->self.name, run->job.rank, run->job.size);
 }
 
 /* -- files ------------------------------------------------------------------------------------------------------------------------ */
@@ -516,7 +552,17 @@ int cluster_report_member(struct cli *c, struct cluster_run *run, bool early)
 		return EXIT_FINE;
 	size_t n = cluster_member_reaches(run->member, &reach);
 	/* One that was refused came further than one that was not heard of. */
-	static const int order[WAY_COUNT] = {[WAY_LATE] = 11, [WAY_CONTRADICTS] = 10, [WAY_LOST] = 9, [WAY_OTHER] = 8, [WAY_SILENT] = 7, [WAY_REJECTED] = 6, [WAY_REFUSED] = 5, [WAY_DROPPED] = 4, [WAY_NO_ROUTE] = 3, [WAY_FAILED] = 2, [WAY_UNRESOLVED] = 1};
+	static const int order[WAY_COUNT] = {[WAY_LATE] = 11,
+		[WAY_CONTRADICTS] = 10,
+		[WAY_LOST] = 9,
+		[WAY_OTHER] = 8,
+		[WAY_SILENT] = 7,
+		[WAY_REJECTED] = 6,
+		[WAY_REFUSED] = 5,
+		[WAY_DROPPED] = 4,
+		[WAY_NO_ROUTE] = 3,
+		[WAY_FAILED] = 2,
+		[WAY_UNRESOLVED] = 1};
 	for (size_t i = 0; i < n; i++)
 		if (best < 0 || order[reach[i].way] > order[reach[best].way])
 			best = (int)i;

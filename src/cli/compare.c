@@ -24,7 +24,10 @@ static int expected_nodes(struct cli *c, struct outliers_options *options)
 	}
 	const char *const *names;
 	if (nodelist_expand(c->arena, text, &names, &options->expected_count) < 0)
-		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--nodes %s: no list of nodes, as gpu[01-16],login1", "--nodes %s：不是节点列表，写法如 gpu[01-16],login1"), list);
+		return cli_fail(c, EXIT_USAGE,
+			cli_tr(c, "--nodes %s: no list of nodes, as gpu[01-16],login1",
+				"--nodes %s：不是节点列表，写法如 gpu[01-16],login1"),
+			list);
 	options->expected_names = names;
 	return 0;
 }
@@ -35,7 +38,9 @@ static int ignored(struct cli *c, struct align *al)
 	while (c->options.ignore && str_next_field(&rest, ',', &one)) {
 		const char *name = str_dup(c->arena, str_trim(one));
 		if (*name && align_ignore(al, name) < 0)
-			return cli_fail(c, EXIT_USAGE, cli_tr(c, "--ignore %s: there is nothing of this name to compare", "--ignore %s：没有名为此的比较项"), name);
+			return cli_fail(c, EXIT_USAGE,
+				cli_tr(c, "--ignore %s: there is nothing of this name to compare", "--ignore %s：没有名为此的比较项"),
+				name);
 	}
 	return 0;
 }
@@ -45,7 +50,8 @@ static int options_of(struct cli *c, struct align *al, struct outliers_options *
 	int64_t hours;
 	const char *by = c->options.by, *stale = c->options.stale;
 	if (by && strcmp(by, "none") != 0 && align_group_by(al, by) < 0)
-		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--by %s: neither gpu, partition, none nor a fact", "--by %s：应为 gpu、partition、none 或某一事实"), by);
+		return cli_fail(c, EXIT_USAGE,
+			cli_tr(c, "--by %s: neither gpu, partition, none nor a fact", "--by %s：应为 gpu、partition、none 或某一事实"), by);
 	if (stale && (str_to_int(str_of(stale), &hours) < 0 || hours < 1 || hours > 1000000))
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--stale %s: not a number of hours", "--stale %s：不是小时数"), stale);
 	options->by = by;
@@ -62,9 +68,13 @@ static int read_golden(struct cli *c, struct compare_input *in, struct outliers_
 	if (!golden)
 		return 0;
 	if (compare_read(in, golden) < 0)
-		return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "--golden %s: no such file or folder", "--golden %s：没有这个文件或目录"), golden);
+		return cli_fail(
+			c, EXIT_NO_INPUT, cli_tr(c, "--golden %s: no such file or folder", "--golden %s：没有这个文件或目录"), golden);
 	if (in->align->node_count != 1)
-		return cli_fail(c, EXIT_NO_INPUT, in->align->lost ? "--golden %s: %s" : cli_tr(c, "--golden %s: a reference is one node", "--golden %s：参照必须是单个节点"), golden, in->align->lost ? in->align->lost->why : "");
+		return cli_fail(c, EXIT_NO_INPUT,
+			in->align->lost ? "--golden %s: %s"
+					: cli_tr(c, "--golden %s: a reference is one node", "--golden %s：参照必须是单个节点"),
+			golden, in->align->lost ? in->align->lost->why : "");
 	options->golden = 0;
 	return 0;
 }
@@ -136,18 +146,27 @@ static const char *likeness(struct cli *c, const struct outliers *o, size_t node
 	if (!o->facts)
 		return cli_tr(c, "They have no fact in common that is compared", "没有可供比较的共同事实");
 	if (o->pair != PAIR_NONE && different)
-		return arena_printf(c->arena, "%s%s", cli_tr(c, "They differ in ", "有差异："), counted(c, (int)different, "fact", "facts", "项"));
+		return arena_printf(
+			c->arena, "%s%s", cli_tr(c, "They differ in ", "有差异："), counted(c, (int)different, "fact", "facts", "项"));
 	if (o->pair != PAIR_NONE)
-		return arena_printf(c->arena, cli_tr(c, "They are alike in all %zu facts that are compared", "比较的 %zu 项事实全部相同"), o->facts);
+		return arena_printf(
+			c->arena, cli_tr(c, "They are alike in all %zu facts that are compared", "比较的 %zu 项事实全部相同"), o->facts);
 	if (o->odd_count && c->options.golden)
-		return arena_printf(c->arena, cli_tr(c, "%zu of %zu differ from the reference", "与参照不同的节点：%zu / %zu"), o->odd_count, nodes);
+		return arena_printf(
+			c->arena, cli_tr(c, "%zu of %zu differ from the reference", "与参照不同的节点：%zu / %zu"), o->odd_count, nodes);
 	if (o->odd_count)
-		return arena_printf(c->arena, cli_tr(c, "%zu of %zu nodes differ from the others", "与其他节点不同的节点：%zu / %zu"), o->odd_count, nodes);
+		return arena_printf(c->arena, cli_tr(c, "%zu of %zu nodes differ from the others", "与其他节点不同的节点：%zu / %zu"),
+			o->odd_count, nodes);
 	if (different)
 		return arena_printf(c->arena, cli_tr(c, "The %zu nodes are not alike", "%zu 个节点不一致"), nodes);
 	if (nodes == 1)
-		return arena_printf(c->arena, cli_tr(c, "The node is as the reference in all %zu facts that are compared", "该节点与参照在比较的 %zu 项事实上一致"), o->facts);
-	return arena_printf(c->arena, cli_tr(c, "All %zu nodes are alike in what matters (%zu facts)", "全部 %zu 个节点在重要事实上一致（%zu 项）"), nodes, o->facts);
+		return arena_printf(c->arena,
+			cli_tr(c, "The node is as the reference in all %zu facts that are compared",
+				"该节点与参照在比较的 %zu 项事实上一致"),
+			o->facts);
+	return arena_printf(c->arena,
+		cli_tr(c, "All %zu nodes are alike in what matters (%zu facts)", "全部 %zu 个节点在重要事实上一致（%zu 项）"), nodes,
+		o->facts);
 }
 
 static void append(struct cli *c, struct buf *b, bool *said, int n, const char *one, const char *many, const char *chinese)
@@ -179,10 +198,12 @@ static const char *headline(struct cli *c, const struct outliers *o)
 	size_t nodes = o->align->node_count - (c->options.golden != NULL);
 	const struct align_node *a = o->align->nodes;
 	if (o->pair != PAIR_NONE)
-		return arena_printf(c->arena, "davy %s   %s%s%s", DAVY_VERSION, o->same_machine ? a[0].source : o->label[0], c->unicode ? " → " : " -> ", o->same_machine ? a[1].source : o->label[1]);
+		return arena_printf(c->arena, "davy %s   %s%s%s", DAVY_VERSION, o->same_machine ? a[0].source : o->label[0],
+			c->unicode ? " → " : " -> ", o->same_machine ? a[1].source : o->label[1]);
 	const char *count = counted(c, (int)nodes, "node", "nodes", "个节点");
 	if (o->group_count > 1)
-		return arena_printf(c->arena, cli_tr(c, "davy %s   %s in %zu groups, by %s", "davy %s   %s，%zu 组，按 %s 分组"), DAVY_VERSION, count, o->group_count, o->grouped_by);
+		return arena_printf(c->arena, cli_tr(c, "davy %s   %s in %zu groups, by %s", "davy %s   %s，%zu 组，按 %s 分组"),
+			DAVY_VERSION, count, o->group_count, o->grouped_by);
 	return arena_printf(c->arena, "davy %s   %s", DAVY_VERSION, count);
 }
 
@@ -193,7 +214,9 @@ static void write_extra(struct json_writer *w, void *arg)
 
 static int exit_of(const struct cli *c, const struct judgement *j)
 {
-	return j->verdict == VERDICT_FAILED || (c->options.strict && j->warns) ? EXIT_FAULT : j->verdict == VERDICT_UNKNOWN ? EXIT_UNKNOWN : EXIT_FINE;
+	return j->verdict == VERDICT_FAILED || (c->options.strict && j->warns) ? EXIT_FAULT
+		: j->verdict == VERDICT_UNKNOWN                                ? EXIT_UNKNOWN
+									       : EXIT_FINE;
 }
 
 static int show(struct cli *c, struct outliers *o, const struct facts *f, struct judgement *j)
@@ -223,7 +246,8 @@ static int judge_outliers(struct cli *c, struct store *s, struct outliers *o)
 	struct facts *f = facts_new(c->arena);
 	struct judgement j;
 	outliers_spread(o, f);
-	struct judge judge = {.arena = c->arena, .store = s, .facts = f, .mode = JUDGE_FLEET, .chinese = c->chinese, .only = c->options.only};
+	struct judge judge = {
+		.arena = c->arena, .store = s, .facts = f, .mode = JUDGE_FLEET, .chinese = c->chinese, .only = c->options.only};
 	int rc = store_load(s, f);
 	if (rc < 0)
 		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
@@ -241,7 +265,8 @@ static int find_and_show(struct cli *c, struct store *s, struct align *al, const
 	struct outliers *o;
 	int rc = outliers_find(c->arena, al, options, &o);
 	if (rc == -E2BIG)
-		rc = cli_fail(c, EXIT_USAGE, cli_tr(c, "--by %s: it has too many different values to group by", "--by %s：取值过多，无法分组"), options->by);
+		rc = cli_fail(c, EXIT_USAGE,
+			cli_tr(c, "--by %s: it has too many different values to group by", "--by %s：取值过多，无法分组"), options->by);
 	else if (rc < 0)
 		rc = cli_fail(c, EXIT_USAGE, cli_tr(c, "--by %s: no node knows it", "--by %s：没有节点有这一事实"), options->by);
 	else
@@ -272,7 +297,9 @@ int cli_compare(struct cli *c)
 	struct align *al;
 	const char *why = "";
 	if (!c->arg_count)
-		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "compare what? Snapshots, folders of them, archives, or davy check --json outputs; - is standard input", "比较什么？可给出快照、快照目录、归档或 davy check --json 的输出；- 表示标准输入"));
+		return cli_fail(c, EXIT_USAGE, "%s",
+			cli_tr(c, "compare what? Snapshots, folders of them, archives, or davy check --json outputs; - is standard input",
+				"比较什么？可给出快照、快照目录、归档或 davy check --json 的输出；- 表示标准输入"));
 	struct store *s = cli_knowledge(c);
 	if (!s)
 		return EXIT_DEFECT;

@@ -14,8 +14,8 @@ struct compare_input {
 	size_t missing; /* arguments that are not there */
 };
 
-/* One argument: a snapshot, a folder of them, an archive of one or many, `davy check --json` objects one after the other, facts as lines, or "-". What cannot be used
- * is noted in align->lost; 0, or -ENOENT when there is no such file. */
+/* One argument: a snapshot, a folder of them, an archive of one or many, `davy check --json` objects one after the other, facts as lines,
+ * or "-". What cannot be used is noted in align->lost; 0, or -ENOENT when there is no such file. */
 int compare_read(struct compare_input *in, const char *arg);
 void compare_input_free(struct compare_input *in);
 

@@ -24,23 +24,16 @@ void compare_input_free(struct compare_input *in)
 static const char *why_of(const struct cli *c, int rc)
 {
 	switch (rc) {
-	case -ENODATA:
-		return cli_tr(c, "it is cut short", "内容不完整");
-	case -EPROTO:
-		return cli_tr(c, "these are no facts of davy check", "不是 davy check 的输出");
-	case -EOPNOTSUPP:
-		return cli_tr(c, "it comes from a newer Davy", "来自更新版本的 Davy");
+	case -ENODATA: return cli_tr(c, "it is cut short", "内容不完整");
+	case -EPROTO: return cli_tr(c, "these are no facts of davy check", "不是 davy check 的输出");
+	case -EOPNOTSUPP: return cli_tr(c, "it comes from a newer Davy", "来自更新版本的 Davy");
 	case -EFBIG:
-	case -E2BIG:
-		return cli_tr(c, "it is larger than any machine's facts", "内容超出一台机器应有的大小");
+	case -E2BIG: return cli_tr(c, "it is larger than any machine's facts", "内容超出一台机器应有的大小");
 	case -EBADMSG:
-	case -EINVAL:
-		return cli_tr(c, "it is damaged", "内容已损坏");
+	case -EINVAL: return cli_tr(c, "it is damaged", "内容已损坏");
 	case -EACCES:
-	case -EPERM:
-		return cli_tr(c, "permission denied", "没有权限");
-	default:
-		return strerror(-rc);
+	case -EPERM: return cli_tr(c, "permission denied", "没有权限");
+	default: return strerror(-rc);
 	}
 }
 
@@ -111,7 +104,7 @@ static void read_snapshot(struct compare_input *in, const char *path, const char
 struct stream {
 	struct compare_input *in;
 	const char *source;
-	bool many;      /* a stream may hold many nodes: they are numbered */
+	bool many; /* a stream may hold many nodes: they are numbered */
 	size_t number, lost;
 };
 
@@ -209,7 +202,8 @@ static void end_folder(struct unpacking *u)
 	for (size_t i = 0; i < u->count; i++)
 		u->members[i].name += n;
 	int rc = host_open_members(u->arena, u->source, u->members, u->count, &door, &why);
-	take_snapshot(u->in, u->arena, rc, door, inside(u, u->arena, arena_strndup(u->arena, u->prefix, n && u->prefix[n - 1] == '/' ? n - 1 : n)), why);
+	take_snapshot(u->in, u->arena, rc, door,
+		inside(u, u->arena, arena_strndup(u->arena, u->prefix, n && u->prefix[n - 1] == '/' ? n - 1 : n)), why);
 	arena_free(u->arena);
 	u->arena = NULL;
 	u->count = 0;
@@ -227,7 +221,8 @@ static void add_to_folder(struct unpacking *u, const char *name, const char *pre
 		u->members = arena_array(u->arena, u->cap, sizeof *u->members);
 	}
 	u->members = arena_grow(u->arena, u->members, u->count, &u->cap, sizeof *u->members);
-	u->members[u->count++] = (struct host_member){arena_strdup(u->arena, name), str_n(arena_strndup(u->arena, data.ptr ? data.ptr : "", data.len), data.len)};
+	u->members[u->count++] = (struct host_member){
+		arena_strdup(u->arena, name), str_n(arena_strndup(u->arena, data.ptr ? data.ptr : "", data.len), data.len)};
 }
 
 static int take_member(void *arg, const char *name, struct str data)
@@ -404,7 +399,8 @@ static void read_folder(struct compare_input *in, const char *path, const char *
 		arena_free(a);
 	}
 	if (list.truncated)
-		align_add_lost(in->align, NULL, source, ALIGN_UNREADABLE, cli_tr(in->c, "more files in it than are looked at", "目录中的文件过多，未全部读取"));
+		align_add_lost(in->align, NULL, source, ALIGN_UNREADABLE,
+			cli_tr(in->c, "more files in it than are looked at", "目录中的文件过多，未全部读取"));
 }
 
 int compare_read(struct compare_input *in, const char *arg)

@@ -30,7 +30,8 @@ static const char *value_text(struct cli *c, const struct align_slot *slot, cons
 		return cli_tr(c, "none", "无");
 	if (slot->column != COLUMN_COUNT && facts_columns[slot->column].type == FACTS_BOOL && !strchr(text, ','))
 		return strcmp(text, "true") == 0 ? cli_tr(c, "yes", "是") : cli_tr(c, "no", "否");
-	if (slot->column != COLUMN_COUNT && strcmp(facts_columns[slot->column].unit, "bytes") == 0 && str_to_real(str_of(text), &x) == 0 && x >= 1 << 20) {
+	if (slot->column != COLUMN_COUNT && strcmp(facts_columns[slot->column].unit, "bytes") == 0 && str_to_real(str_of(text), &x) == 0 &&
+		x >= 1 << 20) {
 		size_t i = 0;
 		for (x /= 1 << 20; x >= 1024 && i < 2; i++)
 			x /= 1024;
@@ -39,7 +40,9 @@ static const char *value_text(struct cli *c, const struct align_slot *slot, cons
 	if (!*text)
 		return cli_tr(c, "empty", "空");
 	struct str cut = str_cut(str_of(text), VALUE_SHOWN);
-	return cut.len < strlen(text) && !c->options.verbose ? arena_printf(c->arena, "%.*s%s", (int)cut.len, cut.ptr, c->unicode ? "…" : "...") : text;
+	return cut.len < strlen(text) && !c->options.verbose
+		? arena_printf(c->arena, "%.*s%s", (int)cut.len, cut.ptr, c->unicode ? "…" : "...")
+		: text;
 }
 
 static void row(struct cli *c, struct buf *out, enum align_role role, const char *what, const char *text)
@@ -74,7 +77,8 @@ static const char *pair_text(struct cli *c, const struct outlier *f)
 				value[i] = v->text;
 				known[i] = true;
 			}
-	return arena_printf(c->arena, "%s%s%s", known[0] ? value_text(c, f->slot, value[0]) : "?", arrow(c), known[1] ? value_text(c, f->slot, value[1]) : "?");
+	return arena_printf(c->arena, "%s%s%s", known[0] ? value_text(c, f->slot, value[0]) : "?", arrow(c),
+		known[1] ? value_text(c, f->slot, value[1]) : "?");
 }
 
 /* "570.124.06 on node[17,42]; 98 nodes have 580.65.06" */
@@ -93,14 +97,18 @@ static const char *fleet_text(struct cli *c, const struct outliers *o, const str
 		const char *nodes = outliers_nodes(o, c->arena, &v->nodes, c->options.verbose ? 0 : NODES_SHOWN);
 		if (strstr(nodes, ",..."))
 			nodes = arena_printf(c->arena, cli_tr(c, "%u nodes (%s)", "%u 个节点（%s）"), v->nodes.count, nodes);
-		buf_fmt(&b, cli_tr(c, "%s%s on %s", "%s%s：%s"), n > 1 ? cli_tr(c, "; ", "；") : "", value_text(c, f->slot, v->text), nodes);
+		buf_fmt(&b, cli_tr(c, "%s%s on %s", "%s%s：%s"), n > 1 ? cli_tr(c, "; ", "；") : "", value_text(c, f->slot, v->text),
+			nodes);
 	}
 	for (v = f->values; v && !v->majority; v = v->next)
 		;
 	if (f->golden)
 		buf_fmt(&b, cli_tr(c, "; the reference has %s", "；参照为 %s"), value_text(c, f->slot, f->expected));
 	else if (v)
-		buf_fmt(&b, v->nodes.count == 1 ? cli_tr(c, "; %u node has %s", "；另 %u 个节点为 %s") : cli_tr(c, "; %u nodes have %s", "；另 %u 个节点为 %s"), v->nodes.count, value_text(c, f->slot, v->text));
+		buf_fmt(&b,
+			v->nodes.count == 1 ? cli_tr(c, "; %u node has %s", "；另 %u 个节点为 %s")
+					    : cli_tr(c, "; %u nodes have %s", "；另 %u 个节点为 %s"),
+			v->nodes.count, value_text(c, f->slot, v->text));
 	const char *text = arena_strndup(c->arena, buf_view(&b).ptr ? b.ptr : "", b.len);
 	buf_free(&b);
 	return text;
@@ -131,7 +139,8 @@ static void facts_of(struct cli *c, const struct outliers *o, const struct outli
 	if (left)
 		buf_fmt(&b, cli_tr(c, "%zu more of them", "另有 %zu 项"), left);
 	if (following)
-		buf_fmt(&b, cli_tr(c, "%s%zu that follow from these", "%s由此产生的 %zu 项"), b.len ? cli_tr(c, "; ", "；") : "", following);
+		buf_fmt(&b, cli_tr(c, "%s%zu that follow from these", "%s由此产生的 %zu 项"), b.len ? cli_tr(c, "; ", "；") : "",
+			following);
 	if (harmless)
 		buf_fmt(&b, cli_tr(c, "%s%zu that do no harm", "%s无害的 %zu 项"), b.len ? cli_tr(c, "; ", "；") : "", harmless);
 	if (b.len) {
@@ -182,7 +191,10 @@ static void odd_nodes(struct cli *c, const struct outliers *o, struct buf *out)
 	struct buf b = BUF_MAX(65536);
 	size_t n = o->odd_count < ODD_SHOWN || c->options.verbose ? o->odd_count : ODD_SHOWN;
 	for (size_t i = 0; i < n; i++)
-		buf_fmt(&b, o->odd[i].facts == 1 ? cli_tr(c, "%s%s (1 fact)", "%s%s（%zu 项）") : cli_tr(c, "%s%s (%zu facts)", "%s%s（%zu 项）"), i ? cli_tr(c, ", ", "，") : "", o->label[o->odd[i].node], o->odd[i].facts);
+		buf_fmt(&b,
+			o->odd[i].facts == 1 ? cli_tr(c, "%s%s (1 fact)", "%s%s（%zu 项）")
+					     : cli_tr(c, "%s%s (%zu facts)", "%s%s（%zu 项）"),
+			i ? cli_tr(c, ", ", "，") : "", o->label[o->odd[i].node], o->odd[i].facts);
 	if (n < o->odd_count)
 		buf_fmt(&b, cli_tr(c, " and %zu more", "，另有 %zu 个"), o->odd_count - n);
 	if (b.len)
@@ -195,7 +207,9 @@ static void names(struct cli *c, struct buf *out, const char *what, const char *
 	if (!count)
 		return;
 	label(c, out, TEXT_YELLOW, what);
-	put_list(c, out, arena_printf(c->arena, "%s (%zu)", nodelist_fold(c->arena, list, count, c->options.verbose ? 0 : LIST_SHOWN), count), 16, 16);
+	put_list(c, out,
+		arena_printf(c->arena, "%s (%zu)", nodelist_fold(c->arena, list, count, c->options.verbose ? 0 : LIST_SHOWN), count), 16,
+		16);
 	buf_char(out, '\n');
 }
 
@@ -204,10 +218,12 @@ static void lost(struct cli *c, const struct outliers *o, struct buf *out)
 	size_t n = 0;
 	for (const struct align_lost *l = o->align->lost; l; l = l->next) {
 		if (n++ == ODD_SHOWN && !c->options.verbose) {
-			line(c, out, TEXT_YELLOW, "", arena_printf(c->arena, cli_tr(c, "and %zu more", "另有 %zu 个"), o->align->lost_count - ODD_SHOWN));
+			line(c, out, TEXT_YELLOW, "",
+				arena_printf(c->arena, cli_tr(c, "and %zu more", "另有 %zu 个"), o->align->lost_count - ODD_SHOWN));
 			break;
 		}
-		line(c, out, TEXT_YELLOW, n == 1 ? cli_tr(c, "not counted", "未计入") : "", arena_printf(c->arena, cli_tr(c, "%s: %s", "%s：%s"), l->source, l->why ? l->why : "?"));
+		line(c, out, TEXT_YELLOW, n == 1 ? cli_tr(c, "not counted", "未计入") : "",
+			arena_printf(c->arena, cli_tr(c, "%s: %s", "%s：%s"), l->source, l->why ? l->why : "?"));
 	}
 }
 
@@ -219,9 +235,13 @@ static void group_head(struct cli *c, const struct outlier_group *g, const struc
 	bool drift = false;
 	for (const struct outlier *f = g->first; f; f = f->next)
 		drift |= f->role >= ROLE_DRIFT && !is_folded(f);
-	const char *count = arena_printf(c->arena, g->nodes.count == 1 ? cli_tr(c, "1 node", "1 个节点") : cli_tr(c, "%u nodes", "%u 个节点"), g->nodes.count);
+	const char *count = arena_printf(
+		c->arena, g->nodes.count == 1 ? cli_tr(c, "1 node", "1 个节点") : cli_tr(c, "%u nodes", "%u 个节点"), g->nodes.count);
 	text_pad(out, 2);
-	text_wrap(out, str_of(arena_printf(c->arena, cli_tr(c, "%s: %s%s", "%s：%s%s"), name, count, drift ? "" : cli_tr(c, ", all alike", "，全部一致"))), 2, 4, c->columns);
+	text_wrap(out,
+		str_of(arena_printf(
+			c->arena, cli_tr(c, "%s: %s%s", "%s：%s%s"), name, count, drift ? "" : cli_tr(c, ", all alike", "，全部一致"))),
+		2, 4, c->columns);
 	buf_text(out, "\n    ");
 	put_list(c, out, nodes, 4, 4);
 	buf_char(out, '\n');

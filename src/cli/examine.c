@@ -29,7 +29,8 @@ struct host *cli_door(struct cli *c, int *ret_status)
 	const char *why = NULL;
 	int rc = 0;
 	if (c->options.from && c->options.root) {
-		*ret_status = cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "--from and --root exclude one another", "--from 与 --root 不能同时使用"));
+		*ret_status = cli_fail(
+			c, EXIT_USAGE, "%s", cli_tr(c, "--from and --root exclude one another", "--from 与 --root 不能同时使用"));
 		return NULL;
 	}
 	if (c->options.from)
@@ -59,7 +60,8 @@ static void show_progress(void *arg, unsigned long long done, unsigned long long
 	if (done == total)
 		fputs("\r\033[K", stderr);
 	else
-		fprintf(stderr, cli_tr(c, "\r\033[K  hashing %3.0f %% of %.1f GB", "\r\033[K  正在校验 %3.0f %%，共 %.1f GB"), 100.0 * (double)done / (double)total, (double)total / 1e9);
+		fprintf(stderr, cli_tr(c, "\r\033[K  hashing %3.0f %% of %.1f GB", "\r\033[K  正在校验 %3.0f %%，共 %.1f GB"),
+			100.0 * (double)done / (double)total, (double)total / 1e9);
 	fflush(stderr);
 }
 
@@ -74,9 +76,11 @@ static int check_python(struct cli *c, struct host *door)
 		c->options.python = path = arena_printf(c->arena, "%s/%s", cwd, path);
 	int rc = host_stat(door, path, &st);
 	if (rc == -ENOENT || rc == -ENOTDIR)
-		return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "--python %s: there is no such interpreter or environment", "--python %s：没有这个解释器或环境"), path);
+		return cli_fail(c, EXIT_NO_INPUT,
+			cli_tr(c, "--python %s: there is no such interpreter or environment", "--python %s：没有这个解释器或环境"), path);
 	if (rc == 0 && host_is_live(door) && st.kind != HOST_DIR && (st.kind != HOST_FILE || !(st.mode & 0111)))
-		return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "--python %s: neither a program nor a folder", "--python %s：既不是程序，也不是目录"), path);
+		return cli_fail(c, EXIT_NO_INPUT,
+			cli_tr(c, "--python %s: neither a program nor a folder", "--python %s：既不是程序，也不是目录"), path);
 	return 0;
 }
 
@@ -87,7 +91,10 @@ int cli_only(struct cli *c, struct judge *j)
 
 	if (!only || stage_by_name(only, strlen(only)) >= 0 || (strchr(only, '.') && judge_cause(j, only, false, &text) == 0))
 		return 0;
-	return cli_fail(c, EXIT_USAGE, cli_tr(c, "--only %s: neither a stage nor a cause; the causes: davy cause", "--only %s：既不是阶段，也不是原因；原因列表：davy cause"), only);
+	return cli_fail(c, EXIT_USAGE,
+		cli_tr(c, "--only %s: neither a stage nor a cause; the causes: davy cause",
+			"--only %s：既不是阶段，也不是原因；原因列表：davy cause"),
+		only);
 }
 
 int cli_examine(struct cli *c, struct host *door, struct examination *ret)
@@ -113,8 +120,17 @@ int cli_examine_live(struct cli *c, struct host *door, const struct live *live, 
 
 	bool asked[TABLE_COUNT];
 	bool narrow = ret->sql && store_tables_of(ret->store, ret->sql, asked) == 0;
-	struct collect collect = {.host = door, .facts = ret->facts, .arena = c->arena, .python = c->options.python, .backend = c->options.backend, .deep = c->options.deep, .files_only = c->files_only, .for_lock = ret->for_lock || ret->lock,
-		.lock = ret->lock, .lock_path = c->options.lock, .asked = narrow ? asked : NULL};
+	struct collect collect = {.host = door,
+		.facts = ret->facts,
+		.arena = c->arena,
+		.python = c->options.python,
+		.backend = c->options.backend,
+		.deep = c->options.deep,
+		.files_only = c->files_only,
+		.for_lock = ret->for_lock || ret->lock,
+		.lock = ret->lock,
+		.lock_path = c->options.lock,
+		.asked = narrow ? asked : NULL};
 	if (c->options.deep && !c->options.quiet && isatty(STDERR_FILENO)) {
 		collect.progress = show_progress;
 		collect.progress_arg = c;
@@ -129,7 +145,8 @@ int cli_examine_live(struct cli *c, struct host *door, const struct live *live, 
 	rc = store_load(ret->store, ret->facts);
 	if (rc < 0)
 		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
-	ret->judge = (struct judge){.arena = c->arena, .store = ret->store, .facts = ret->facts, .mode = live->mode, .chinese = c->chinese, .only = live->only};
+	ret->judge = (struct judge){
+		.arena = c->arena, .store = ret->store, .facts = ret->facts, .mode = live->mode, .chinese = c->chinese, .only = live->only};
 	rc = live->mode == JUDGE_CHECK ? cli_only(c, &ret->judge) : 0;
 	if (rc)
 		return rc;
@@ -149,8 +166,18 @@ int cli_examine_live(struct cli *c, struct host *door, const struct live *live, 
 struct report cli_report(struct cli *c, const struct judgement *j, const struct facts *f)
 {
 	return (struct report){
-		.arena = c->arena, .judgement = j, .facts = f, .command = c->command->name, .chinese = c->chinese, .color = c->color, .unicode = c->unicode,
-		.verbose = c->options.verbose, .all = c->options.all, .columns = c->columns, .time = c->door ? host_now(c->door) : 0, .total_ms = host_clock_ms() - c->started_ms,
+		.arena = c->arena,
+		.judgement = j,
+		.facts = f,
+		.command = c->command->name,
+		.chinese = c->chinese,
+		.color = c->color,
+		.unicode = c->unicode,
+		.verbose = c->options.verbose,
+		.all = c->options.all,
+		.columns = c->columns,
+		.time = c->door ? host_now(c->door) : 0,
+		.total_ms = host_clock_ms() - c->started_ms,
 	};
 }
 
@@ -158,13 +185,10 @@ static int exit_of(const struct cli *c, const struct judgement *j)
 {
 	switch (j->verdict) {
 	case VERDICT_READY:
-	case VERDICT_CLEAN:
-		return c->options.strict && j->warns ? EXIT_FAULT : EXIT_FINE;
+	case VERDICT_CLEAN: return c->options.strict && j->warns ? EXIT_FAULT : EXIT_FINE;
 	case VERDICT_NOT_READY:
-	case VERDICT_FAILED:
-		return EXIT_FAULT;
-	case VERDICT_UNKNOWN:
-		break;
+	case VERDICT_FAILED: return EXIT_FAULT;
+	case VERDICT_UNKNOWN: break;
 	}
 	return EXIT_UNKNOWN;
 }

@@ -31,7 +31,7 @@ struct explaining {
 	size_t line_cap;
 	struct sources sources;
 	enum unwrap_way unwrap; /* of further readings, see read_again */
-	size_t next; /* source that no thread has taken yet */
+	size_t next;            /* source that no thread has taken yet */
 	pthread_mutex_t lock;
 };
 
@@ -39,7 +39,10 @@ struct explaining {
 
 static enum logs_class class_of(const char *name)
 {
-	return strcmp(name, "evidence") == 0 ? LOGS_EVIDENCE : strcmp(name, "consequence") == 0 ? LOGS_CONSEQUENCE : strcmp(name, "advice") == 0 ? LOGS_ADVICE : LOGS_NOISE;
+	return strcmp(name, "evidence") == 0       ? LOGS_EVIDENCE
+		: strcmp(name, "consequence") == 0 ? LOGS_CONSEQUENCE
+		: strcmp(name, "advice") == 0      ? LOGS_ADVICE
+						   : LOGS_NOISE;
 }
 
 static const char *copied(struct cli *c, const struct store_query *q, int i)
@@ -53,12 +56,21 @@ static size_t read_patterns(struct cli *c, struct store *s, struct logs_pattern 
 	struct store_query *q;
 	size_t n = 0, cap = 0;
 	*ret = NULL;
-	if (store_prepare(s, "SELECT id, class, symptom, cause, certainty, regex, format, alone, literals FROM pattern ORDER BY ord", &q, NULL) < 0)
+	if (store_prepare(s, "SELECT id, class, symptom, cause, certainty, regex, format, alone, literals FROM pattern ORDER BY ord", &q,
+		    NULL) < 0)
 		return 0;
 	while (store_step(q) > 0) {
 		if (!*ret || n == cap)
 			*ret = arena_grow(c->arena, *ret, n, &cap, sizeof **ret);
-		(*ret)[n++] = (struct logs_pattern){.id = copied(c, q, 0), .class = class_of(store_text(q, 1)), .symptom = copied(c, q, 2), .cause = copied(c, q, 3), .certainty = copied(c, q, 4), .regex = copied(c, q, 5), .format = copied(c, q, 6), .alone = store_text(q, 7) != NULL, .literals = copied(c, q, 8)};
+		(*ret)[n++] = (struct logs_pattern){.id = copied(c, q, 0),
+			.class = class_of(store_text(q, 1)),
+			.symptom = copied(c, q, 2),
+			.cause = copied(c, q, 3),
+			.certainty = copied(c, q, 4),
+			.regex = copied(c, q, 5),
+			.format = copied(c, q, 6),
+			.alone = store_text(q, 7) != NULL,
+			.literals = copied(c, q, 8)};
 	}
 	store_finish(q);
 	return n;
@@ -129,8 +141,8 @@ static void scan_all(struct explaining *x)
 
 static const char *size_text(struct cli *c, uint64_t bytes)
 {
-	return bytes < 10000 ? arena_printf(c->arena, cli_tr(c, "%llu bytes", "%llu 字节"), (unsigned long long)bytes)
-		: bytes < 10 << 20 ? arena_printf(c->arena, "%.0f KB", (double)bytes / 1024)
+	return bytes < 10000                 ? arena_printf(c->arena, cli_tr(c, "%llu bytes", "%llu 字节"), (unsigned long long)bytes)
+		: bytes < 10 << 20           ? arena_printf(c->arena, "%.0f KB", (double)bytes / 1024)
 		: bytes < (uint64_t)10 << 30 ? arena_printf(c->arena, "%.0f MB", (double)bytes / (1 << 20))
 					     : arena_printf(c->arena, "%.1f GB", (double)bytes / (1 << 30));
 }
@@ -155,7 +167,8 @@ static const char *headline(struct explaining *x)
 		buf_fmt(&b, cli_tr(c, " on %zu nodes", "，%zu 个节点"), x->logs->host_count);
 	if (flight_count(x->sources.flight))
 		buf_fmt(&b, cli_tr(c, ", %zu Flight Recorder dumps", "，%zu 个 Flight Recorder 转储"), flight_count(x->sources.flight));
-	buf_fmt(&b, lines == 1 ? cli_tr(c, ", 1 line.", "，共 1 行。") : cli_tr(c, ", %llu lines.", "，共 %llu 行。"), (unsigned long long)lines);
+	buf_fmt(&b, lines == 1 ? cli_tr(c, ", 1 line.", "，共 1 行。") : cli_tr(c, ", %llu lines.", "，共 %llu 行。"),
+		(unsigned long long)lines);
 	const char *text = arena_strndup(c->arena, b.ptr, b.len);
 	buf_free(&b);
 	return text;
@@ -227,11 +240,14 @@ static const char *nccl_line(struct explaining *x)
 	for (int t = 0; t < TRANSPORT_COUNT; t++) {
 		if (!n->transport[t])
 			continue;
-		buf_fmt(&b, "%s%s ×%llu", first ? cli_tr(c, ", channels: ", "，通道：") : ", ", logs_transport_names[t], (unsigned long long)n->transport[t]);
+		buf_fmt(&b, "%s%s ×%llu", first ? cli_tr(c, ", channels: ", "，通道：") : ", ", logs_transport_names[t],
+			(unsigned long long)n->transport[t]);
 		first = false;
 	}
 	if (n->transport[TRANSPORT_IB] || n->gdr)
-		buf_text(&b, n->gdr ? cli_tr(c, ", GPUDirect RDMA on", "，GPUDirect RDMA 已启用") : cli_tr(c, ", GPUDirect RDMA off", "，GPUDirect RDMA 未启用"));
+		buf_text(&b,
+			n->gdr ? cli_tr(c, ", GPUDirect RDMA on", "，GPUDirect RDMA 已启用")
+			       : cli_tr(c, ", GPUDirect RDMA off", "，GPUDirect RDMA 未启用"));
 	const char *text = arena_strndup(c->arena, b.ptr, b.len);
 	buf_free(&b);
 	return text;
@@ -253,7 +269,8 @@ static int nothing_to_read(struct explaining *x)
 	if (!bytes)
 		return cli_fail(c, EXIT_NO_INPUT, "%s", cli_tr(c, "the input is empty", "输入为空"));
 	if (binary && !x->logs->event_count && !x->logs->snippets)
-		return cli_fail(c, EXIT_UNKNOWN, "%s", cli_tr(c, "this is no log: the input is binary data", "这不是日志：输入是二进制数据"));
+		return cli_fail(
+			c, EXIT_UNKNOWN, "%s", cli_tr(c, "this is no log: the input is binary data", "这不是日志：输入是二进制数据"));
 	return 0;
 }
 
@@ -267,18 +284,24 @@ static void report_problems(struct explaining *x)
 		if (!f->problem || f->error || said++ >= 5)
 			continue;
 		cli_fail(c, 0, cli_tr(c, "%s: %s; what stands before that was read", "%s：%s；此前的内容已读取"), f->name,
-			!c->chinese ? f->problem : strstr(f->problem, "too early") ? "压缩文件不完整" : strstr(f->problem, "broken") ? "压缩文件在此处损坏" : strstr(f->problem, "absurd") ? "解压后大得离谱，已停止读取" : "解压所需内存超过 Davy 的上限");
+			!c->chinese                               ? f->problem
+				: strstr(f->problem, "too early") ? "压缩文件不完整"
+				: strstr(f->problem, "broken")    ? "压缩文件在此处损坏"
+				: strstr(f->problem, "absurd")    ? "解压后大得离谱，已停止读取"
+								  : "解压所需内存超过 Davy 的上限");
 	}
 }
 
 static const char *const *questions(struct explaining *x)
 {
-	static const char *const english[] = {"NCCL_DEBUG=INFO TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun ... 2>&1 | tee train.log", "python -m torch.utils.collect_env", "nvidia-smi", "dmesg -T | tail -50", "df -h /dev/shm", NULL};
+	static const char *const english[] = {"NCCL_DEBUG=INFO TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun ... 2>&1 | tee train.log",
+		"python -m torch.utils.collect_env", "nvidia-smi", "dmesg -T | tail -50", "df -h /dev/shm", NULL};
 	(void)x;
 	return english;
 }
 
-/* The interpreter that the log names: "of binary: /usr/bin/python3.11", or a frame below <prefix>/lib/python3.11/. NULL: none that is here. */
+/* The interpreter that the log names: "of binary: /usr/bin/python3.11", or a frame below <prefix>/lib/python3.11/. NULL: none that is here.
+ */
 static const char *interpreter_in(struct cli *c, struct str text)
 {
 	size_t at = str_find(text, " of binary: /", 0);
@@ -309,7 +332,11 @@ static const char *interpreter_of_log(struct explaining *x)
 /* With --here: this machine's facts beside those that the input holds. */
 static void add_here(struct explaining *x)
 {
-	struct collect collect = {.host = x->c->host, .facts = x->facts, .arena = x->c->arena, .python = x->c->options.python ? x->c->options.python : interpreter_of_log(x), .backend = x->c->options.backend};
+	struct collect collect = {.host = x->c->host,
+		.facts = x->facts,
+		.arena = x->c->arena,
+		.python = x->c->options.python ? x->c->options.python : interpreter_of_log(x),
+		.backend = x->c->options.backend};
 	collect_all(&collect, NULL);
 }
 
@@ -372,7 +399,12 @@ static int judge_all(struct explaining *x)
 	int rc = store_load(x->store, x->facts);
 	if (rc < 0)
 		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
-	struct judge judge = {.arena = c->arena, .store = x->store, .facts = x->facts, .mode = JUDGE_EXPLAIN, .chinese = c->chinese, .only = c->options.only};
+	struct judge judge = {.arena = c->arena,
+		.store = x->store,
+		.facts = x->facts,
+		.mode = JUDGE_EXPLAIN,
+		.chinese = c->chinese,
+		.only = c->options.only};
 	rc = cli_only(c, &judge);
 	if (rc)
 		return rc;
@@ -462,7 +494,8 @@ static bool is_clear(void *arg, bool at_end, int *ret_status)
 	return speak;
 }
 
-/* A short report may be wrapped in one place only, which nothing proves. Where it gave no answer, it is read again with such lines joined, and that counts if it gives one. */
+/* A short report may be wrapped in one place only, which nothing proves. Where it gave no answer, it is read again with such lines joined,
+ * and that counts if it gives one. */
 static int read_again(struct explaining *x, enum unwrap_way way)
 {
 	struct logs *logs = x->logs;
@@ -528,8 +561,11 @@ int cli_explain(struct cli *c)
 	static const char *const standard_input[] = {"-", NULL};
 	struct explaining x = {.c = c};
 	if (!c->arg_count && isatty(STDIN_FILENO))
-		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "name a log, a folder of logs, or - for standard input", "请指定日志文件、日志目录，或用 - 表示标准输入"));
-	int rc = sources_expand(c, c->arg_count ? c->args : (const char **)(uintptr_t)standard_input, c->arg_count ? c->arg_count : 1, &x.sources);
+		return cli_fail(c, EXIT_USAGE, "%s",
+			cli_tr(c, "name a log, a folder of logs, or - for standard input",
+				"请指定日志文件、日志目录，或用 - 表示标准输入"));
+	int rc = sources_expand(
+		c, c->arg_count ? c->args : (const char **)(uintptr_t)standard_input, c->arg_count ? c->arg_count : 1, &x.sources);
 	if (rc)
 		return rc;
 	x.store = cli_knowledge(c);
@@ -542,7 +578,9 @@ int cli_explain(struct cli *c)
 	rc = read_all(&x);
 	if (!rc)
 		rc = judge_all(&x);
-	for (int way = UNWRAP_AT_WIDTH; way <= UNWRAP_AT_WORDS && !rc && x.logs->doubtful && !flight_count(x.sources.flight) && (!is_clear_fault(&x.judgement) || is_vague(&x.judgement)); way++)
+	for (int way = UNWRAP_AT_WIDTH; way <= UNWRAP_AT_WORDS && !rc && x.logs->doubtful && !flight_count(x.sources.flight) &&
+		(!is_clear_fault(&x.judgement) || is_vague(&x.judgement));
+		way++)
 		rc = read_again(&x, (enum unwrap_way)way);
 	if (!rc)
 		rc = show(&x);

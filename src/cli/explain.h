@@ -9,7 +9,8 @@ struct explain_text {
 	struct str text; /* plain or packed */
 };
 
-/* Explains as `davy explain --here` does. c->host is the machine as it is now. Nothing is written to `out` when the texts show no failure. 0, or an exit status that was said. */
+/* Explains as `davy explain --here` does. c->host is the machine as it is now. Nothing is written to `out` when the texts show no failure.
+ * 0, or an exit status that was said. */
 int explain_texts(struct cli *c, const struct explain_text *text, size_t n, struct buf *out, struct judgement *ret);
 
 #endif

@@ -5,14 +5,14 @@
 #include <unistd.h>
 
 #define TICK_MS 250
-#define QUIET_MS 2000.0  /* after a failure's lines: what belongs to it comes at once */
-#define WAIT_MS 10000.0  /* or it never gets quiet */
+#define QUIET_MS 2000.0 /* after a failure's lines: what belongs to it comes at once */
+#define WAIT_MS 10000.0 /* or it never gets quiet */
 #define PIECE ((size_t)1 << 20)
 #define KEEP ((size_t)32 << 20) /* of standard input: its end, for the answer */
 
 struct watched {
-	uint64_t seen; /* bytes of the file */
-	size_t line;   /* number of the line at `rest` */
+	uint64_t seen;   /* bytes of the file */
+	size_t line;     /* number of the line at `rest` */
 	struct buf rest; /* the line that is not complete */
 	struct buf kept; /* standard input */
 	bool ended;
@@ -153,7 +153,8 @@ static int watch(struct follower *f, follow_clear_fn *is_clear, void *arg)
 int follow(struct cli *c, struct sources *s, const struct logs_pattern *patterns, size_t count, follow_clear_fn *is_clear, void *arg)
 {
 	const char *why;
-	struct follower f = {.c = c, .s = s, .watched = arena_array(c->arena, s->count + 1, sizeof(*f.watched)), .piece = arena_alloc(c->arena, PIECE)};
+	struct follower f = {
+		.c = c, .s = s, .watched = arena_array(c->arena, s->count + 1, sizeof(*f.watched)), .piece = arena_alloc(c->arena, PIECE)};
 	f.logs = logs_new(patterns, count, NULL, 0, &why);
 	if (!f.logs)
 		return cli_fail(c, EXIT_DEFECT, "%s", why ? why : "patterns");

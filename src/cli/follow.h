@@ -1,7 +1,8 @@
 /* `davy explain --follow`: watches growing logs until the cause of a failure is clear.
  *
- * New text is scanned as it comes. Once it holds lines of a failure and is quiet again (or goes on for ten seconds), `is_clear` is asked; it reads the
- * sources and speaks when it can. Standard input that ends is a last question. Files are watched until then; a file that shrinks begins anew.
+ * New text is scanned as it comes. Once it holds lines of a failure and is quiet again (or goes on for ten seconds), `is_clear` is asked;
+ * it reads the sources and speaks when it can. Standard input that ends is a last question. Files are watched until then; a file that
+ * shrinks begins anew.
  */
 #ifndef CLI_FOLLOW_H
 #define CLI_FOLLOW_H

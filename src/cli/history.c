@@ -29,12 +29,18 @@ static int failed(struct past *p, int rc)
 {
 	struct cli *c = p->c;
 	if (rc == -EBADMSG)
-		return cli_fail(c, EXIT_UNKNOWN, cli_tr(c, "%s is damaged or no history of Davy's; move it away, and the next attempt begins a new one", "%s 已损坏或不是 Davy 的历史记录；将其移走后，下一次尝试会重新开始"), p->place.file);
+		return cli_fail(c, EXIT_UNKNOWN,
+			cli_tr(c, "%s is damaged or no history of Davy's; move it away, and the next attempt begins a new one",
+				"%s 已损坏或不是 Davy 的历史记录；将其移走后，下一次尝试会重新开始"),
+			p->place.file);
 	if (rc == -EPROTO)
 		return cli_fail(c, EXIT_UNKNOWN, cli_tr(c, "%s was made by a newer Davy", "%s 由更新版本的 Davy 创建"), p->place.file);
 	if (!p->place.file)
-		return cli_fail(c, EXIT_UNKNOWN, "%s", cli_tr(c, "where the history is, is not known: neither XDG_STATE_HOME nor HOME is set to an absolute path", "不知道历史记录在哪里：XDG_STATE_HOME 和 HOME 均未设为绝对路径"));
-	return cli_fail(c, EXIT_UNKNOWN, "%s: %s", p->place.file, rc == -EMEDIUMTYPE ? cli_tr(c, "no regular file", "不是普通文件") : strerror(-rc));
+		return cli_fail(c, EXIT_UNKNOWN, "%s",
+			cli_tr(c, "where the history is, is not known: neither XDG_STATE_HOME nor HOME is set to an absolute path",
+				"不知道历史记录在哪里：XDG_STATE_HOME 和 HOME 均未设为绝对路径"));
+	return cli_fail(c, EXIT_UNKNOWN, "%s: %s", p->place.file,
+		rc == -EMEDIUMTYPE ? cli_tr(c, "no regular file", "不是普通文件") : strerror(-rc));
 }
 
 static int open_past(struct past *p, bool write, size_t limit)
@@ -70,7 +76,10 @@ static struct history_attempt *attempt_of(struct past *p, const char *text, int 
 	}
 	struct history_attempt *a = text ? find(p, id) : NULL;
 	if (!a)
-		*ret_status = text ? cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "there is no attempt %s", "没有第 %s 次尝试"), text) : cli_fail(c, EXIT_NO_INPUT, "%s", cli_tr(c, "no attempt is recorded yet: davy run -- COMMAND", "还没有任何记录：davy run -- 命令"));
+		*ret_status = text
+			? cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "there is no attempt %s", "没有第 %s 次尝试"), text)
+			: cli_fail(c, EXIT_NO_INPUT, "%s",
+				  cli_tr(c, "no attempt is recorded yet: davy run -- COMMAND", "还没有任何记录：davy run -- 命令"));
 	return a;
 }
 
@@ -91,7 +100,9 @@ static const char *took(struct cli *c, const struct history_attempt *a)
 	double s = (double)(a->ended_ms - a->started_ms) / 1000;
 	if (!a->ended_ms || s < 0)
 		return "-";
-	return s < 60 ? arena_printf(c->arena, "%.1f s", s) : s < 3600 ? arena_printf(c->arena, "%d m %02d s", (int)s / 60, (int)s % 60) : arena_printf(c->arena, "%d h %02d m", (int)(s / 3600), (int)s / 60 % 60);
+	return s < 60      ? arena_printf(c->arena, "%.1f s", s)
+		: s < 3600 ? arena_printf(c->arena, "%d m %02d s", (int)s / 60, (int)s % 60)
+			   : arena_printf(c->arena, "%d h %02d m", (int)(s / 3600), (int)s / 60 % 60);
 }
 
 static const char *sure_text(struct cli *c, const char *certainty)
@@ -105,17 +116,25 @@ static const char *sure_text(struct cli *c, const char *certainty)
 
 static const char *outcome_text(struct cli *c, const struct history_attempt *a)
 {
-	static const char *const names[][3] = {{"ok", "good", "成功"}, {"failed", "failed", "失败"}, {"stopped", "stopped", "被中止"}, {"refused", "refused", "未予启动"}, {"not-started", "not started", "无法启动"}, {"running", "running", "运行中"}, {"lost", "no end known", "结局不明"}};
+	static const char *const names[][3] = {{"ok", "good", "成功"}, {"failed", "failed", "失败"}, {"stopped", "stopped", "被中止"},
+		{"refused", "refused", "未予启动"}, {"not-started", "not started", "无法启动"}, {"running", "running", "运行中"},
+		{"lost", "no end known", "结局不明"}};
 	const char *text = a->outcome;
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (strcmp(a->outcome, names[i][0]) == 0)
 			text = cli_tr(c, names[i][1], names[i][2]);
-	return strcmp(a->outcome, "failed") == 0 || strcmp(a->outcome, "stopped") == 0 ? arena_printf(c->arena, "%s (%lld)", text, (long long)a->status) : text;
+	return strcmp(a->outcome, "failed") == 0 || strcmp(a->outcome, "stopped") == 0
+		? arena_printf(c->arena, "%s (%lld)", text, (long long)a->status)
+		: text;
 }
 
 static const char *group_text(struct cli *c, const struct history_thing *t)
 {
-	static const char *const names[][2] = {{"command", "命令参数"}, {"file", "文件"}, {"code", "代码提交"}, {"variable", "环境变量"}, {"nccl.conf", "nccl.conf 设置"}, {"machine", "机器"}, {"limit", "资源限制"}, {"system", "操作系统"}, {"sysctl", "内核参数"}, {"mount", "文件系统"}, {"container", "容器"}, {"driver", "驱动"}, {"hardware", "硬件"}, {"network", "网络"}, {"rdma", "RDMA"}, {"python", "Python 解释器"}, {"package", "软件包"}, {"libraries", "动态库"}, {"search-path", "模块搜索路径"}, {"programs", "工具程序"}, {"purpose", "用途"}};
+	static const char *const names[][2] = {{"command", "命令参数"}, {"file", "文件"}, {"code", "代码提交"}, {"variable", "环境变量"},
+		{"nccl.conf", "nccl.conf 设置"}, {"machine", "机器"}, {"limit", "资源限制"}, {"system", "操作系统"}, {"sysctl", "内核参数"},
+		{"mount", "文件系统"}, {"container", "容器"}, {"driver", "驱动"}, {"hardware", "硬件"}, {"network", "网络"},
+		{"rdma", "RDMA"}, {"python", "Python 解释器"}, {"package", "软件包"}, {"libraries", "动态库"},
+		{"search-path", "模块搜索路径"}, {"programs", "工具程序"}, {"purpose", "用途"}};
 	const char *text = t->group;
 	for (size_t i = 0; c->chinese && i < sizeof names / sizeof names[0]; i++)
 		if (strcmp(t->group, names[i][0]) == 0)
@@ -141,7 +160,11 @@ static void list_line(struct past *p, const struct history_attempt *a)
 	pad(out, when(c, a->started_ms), 19);
 	pad(out, took(c, a), 9);
 	struct buf word = BUF_MAX(256);
-	text_style(&word, c->color, strcmp(a->outcome, "ok") == 0 ? TEXT_GREEN : strcmp(a->outcome, "running") == 0 ? TEXT_PLAIN : TEXT_RED, outcome_text(c, a));
+	text_style(&word, c->color,
+		strcmp(a->outcome, "ok") == 0                ? TEXT_GREEN
+			: strcmp(a->outcome, "running") == 0 ? TEXT_PLAIN
+							     : TEXT_RED,
+		outcome_text(c, a));
 	int width = text_width(str_of(outcome_text(c, a)));
 	buf_str(out, buf_view(&word));
 	text_pad(out, width < 12 ? 14 - width : 2);
@@ -153,9 +176,13 @@ static void list_line(struct past *p, const struct history_attempt *a)
 		buf_fmt(out, cli_tr(c, "  (%zu ranks)", "（%zu 个进程）"), a->rank_count);
 	buf_char(out, '\n');
 	if (a->changes > 1)
-		buf_fmt(out, cli_tr(c, "      ! %lld changes at once since %lld: %s\n", "      ! 与第 %2$lld 次相比同时改变了 %1$lld 处：%3$s\n"), (long long)a->changes, (long long)a->since, a->changed ? a->changed : "");
+		buf_fmt(out,
+			cli_tr(c, "      ! %lld changes at once since %lld: %s\n",
+				"      ! 与第 %2$lld 次相比同时改变了 %1$lld 处：%3$s\n"),
+			(long long)a->changes, (long long)a->since, a->changed ? a->changed : "");
 	else if (a->changes == 1)
-		buf_fmt(out, cli_tr(c, "        since %lld: %s\n", "        与第 %lld 次相比：%s\n"), (long long)a->since, a->changed ? a->changed : "");
+		buf_fmt(out, cli_tr(c, "        since %lld: %s\n", "        与第 %lld 次相比：%s\n"), (long long)a->since,
+			a->changed ? a->changed : "");
 	if (a->note)
 		buf_fmt(out, "        %s\n", a->note);
 }
@@ -231,7 +258,9 @@ static int list(struct past *p)
 	for (size_t i = 0; i < p->count; i++)
 		list_line(p, &p->attempt[i]);
 	if (!p->count && !c->options.quiet)
-		buf_text(&p->out, cli_tr(c, "No attempt is recorded yet. Start one: davy run -- COMMAND\n", "还没有任何记录。开始一次：davy run -- 命令\n"));
+		buf_text(&p->out,
+			cli_tr(c, "No attempt is recorded yet. Start one: davy run -- COMMAND\n",
+				"还没有任何记录。开始一次：davy run -- 命令\n"));
 	return 0;
 }
 
@@ -252,9 +281,15 @@ static void show_rank(struct past *p, const struct history_attempt *a, const str
 	struct cli *c = p->c;
 	const char *path = r->log ? arena_printf(c->arena, "%s/%s", p->place.logs, r->log) : NULL;
 	if (a->rank_count > 1)
-		named(p, arena_printf(c->arena, cli_tr(c, "rank %lld", "进程 %lld"), (long long)r->rank), arena_printf(c->arena, "%s (%lld)%s%s", r->outcome, (long long)r->status, r->cause ? "  " : "", r->cause ? r->cause : ""));
+		named(p, arena_printf(c->arena, cli_tr(c, "rank %lld", "进程 %lld"), (long long)r->rank),
+			arena_printf(c->arena, "%s (%lld)%s%s", r->outcome, (long long)r->status, r->cause ? "  " : "",
+				r->cause ? r->cause : ""));
 	if (path && host_exists(c->host, path))
-		named(p, a->rank_count > 1 ? "" : cli_tr(c, "log", "日志"), r->log_left_out ? arena_printf(c->arena, cli_tr(c, "%s (%lld bytes in the middle are not kept)", "%s（中间有 %lld 字节未保留）"), path, (long long)r->log_left_out) : path);
+		named(p, a->rank_count > 1 ? "" : cli_tr(c, "log", "日志"),
+			r->log_left_out ? arena_printf(c->arena,
+						  cli_tr(c, "%s (%lld bytes in the middle are not kept)", "%s（中间有 %lld 字节未保留）"),
+						  path, (long long)r->log_left_out)
+					: path);
 }
 
 static int show(struct past *p)
@@ -276,17 +311,23 @@ static int show(struct past *p)
 		end_json(p, &w);
 		return 0;
 	}
-	named(p, cli_tr(c, "attempt", "尝试"), arena_printf(c->arena, "%lld  %s  %s", (long long)a->id, when(c, a->started_ms), a->node ? a->node : ""));
+	named(p, cli_tr(c, "attempt", "尝试"),
+		arena_printf(c->arena, "%lld  %s  %s", (long long)a->id, when(c, a->started_ms), a->node ? a->node : ""));
 	named(p, cli_tr(c, "command", "命令"), a->command);
 	named(p, cli_tr(c, "folder", "目录"), a->cwd);
 	named(p, cli_tr(c, "launcher", "启动器"), a->launcher);
 	named(p, cli_tr(c, "note", "备注"), a->note);
 	named(p, cli_tr(c, "outcome", "结果"), arena_printf(c->arena, "%s, %s", outcome_text(c, a), took(c, a)));
 	if (a->decided->cause)
-		named(p, cli_tr(c, "cause", "原因"), arena_printf(c->arena, "%s%s", a->decided->cause, sure_text(c, a->decided->certainty)));
+		named(p, cli_tr(c, "cause", "原因"),
+			arena_printf(c->arena, "%s%s", a->decided->cause, sure_text(c, a->decided->certainty)));
 	named(p, "", a->decided->says ? a->decided->says : a->decided->title);
 	if (a->since)
-		named(p, cli_tr(c, "changed", "变化"), a->changes ? arena_printf(c->arena, cli_tr(c, "since attempt %lld: %s", "与第 %lld 次相比：%s"), (long long)a->since, a->changed ? a->changed : "") : arena_printf(c->arena, cli_tr(c, "nothing since attempt %lld", "与第 %lld 次相比没有变化"), (long long)a->since));
+		named(p, cli_tr(c, "changed", "变化"),
+			a->changes ? arena_printf(c->arena, cli_tr(c, "since attempt %lld: %s", "与第 %lld 次相比：%s"),
+					     (long long)a->since, a->changed ? a->changed : "")
+				   : arena_printf(c->arena, cli_tr(c, "nothing since attempt %lld", "与第 %lld 次相比没有变化"),
+					     (long long)a->since));
 	for (size_t i = 0; i < a->rank_count; i++)
 		show_rank(p, a, &a->rank[i]);
 	if (c->options.verbose && snapshot)
@@ -331,7 +372,10 @@ static int print_log(struct past *p)
 			found += print_file(c, arena_printf(c->arena, "%s/%s%s", p->place.logs, a->rank[i].log, ends[k]));
 	if (fflush(stdout) != 0)
 		return cli_fail(c, EXIT_DEFECT, "%s: %s", cli_tr(c, "standard output", "标准输出"), strerror(errno));
-	return found ? 0 : cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "the log of attempt %lld is not there any more", "第 %lld 次尝试的日志已不存在"), (long long)a->id);
+	return found
+		? 0
+		: cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "the log of attempt %lld is not there any more", "第 %lld 次尝试的日志已不存在"),
+			  (long long)a->id);
 }
 
 /* -- the difference ------------------------------------------------------------------------------------------------------ */
@@ -351,8 +395,10 @@ static bool is_same(const char *a, const char *b)
 	return a && b && strcmp(a, b) == 0;
 }
 
-/* Of the newest bad attempt that has a good one of the same subject (any_subject: of any) before it: that good one, and the first bad one after it. */
-static bool last_good_first_bad_in(struct past *p, const char *folder, bool any_subject, struct history_attempt **ret_a, struct history_attempt **ret_b)
+/* Of the newest bad attempt that has a good one of the same subject (any_subject: of any) before it: that good one, and the first bad one
+ * after it. */
+static bool last_good_first_bad_in(
+	struct past *p, const char *folder, bool any_subject, struct history_attempt **ret_a, struct history_attempt **ret_b)
 {
 	for (size_t last = p->count; last-- > 0;) {
 		if (!is_bad(&p->attempt[last]) || !is_same(p->attempt[last].cwd, folder))
@@ -429,18 +475,23 @@ static const char *change_text(struct cli *c, const struct history_change *k)
 
 static const char *weight_text(struct cli *c, enum history_weight w)
 {
-	static const char *const english[] = {"this is in the evidence of the cause", "the cause is about this", "the cause is about this", "of the same stage as the cause", ""};
+	static const char *const english[] = {"this is in the evidence of the cause", "the cause is about this", "the cause is about this",
+		"of the same stage as the cause", ""};
 	static const char *const chinese[] = {"这正是原因的依据", "原因与此有关", "原因与此有关", "与原因属于同一阶段", ""};
 	return c->chinese ? chinese[w] : english[w];
 }
 
-static void diff_text(struct past *p, const struct history_attempt *a, const struct history_attempt *b, const struct history_thing *things, size_t count)
+static void diff_text(
+	struct past *p, const struct history_attempt *a, const struct history_attempt *b, const struct history_thing *things, size_t count)
 {
 	struct cli *c = p->c;
 	struct buf *out = &p->out;
-	buf_fmt(out, cli_tr(c, "attempt %lld (%s, %s) -> attempt %lld (%s, %s%s%s)\n", "第 %lld 次（%s，%s）-> 第 %lld 次（%s，%s%s%s）\n"), (long long)a->id, outcome_text(c, a), when(c, a->started_ms), (long long)b->id, outcome_text(c, b), when(c, b->started_ms), b->decided->cause ? ", " : "", b->decided->cause ? b->decided->cause : "");
+	buf_fmt(out, cli_tr(c, "attempt %lld (%s, %s) -> attempt %lld (%s, %s%s%s)\n", "第 %lld 次（%s，%s）-> 第 %lld 次（%s，%s%s%s）\n"),
+		(long long)a->id, outcome_text(c, a), when(c, a->started_ms), (long long)b->id, outcome_text(c, b), when(c, b->started_ms),
+		b->decided->cause ? ", " : "", b->decided->cause ? b->decided->cause : "");
 	if (!count) {
-		buf_text(out, cli_tr(c, "Nothing that Davy records changed between them.\n", "两者之间，Davy 所记录的内容没有任何变化。\n"));
+		buf_text(
+			out, cli_tr(c, "Nothing that Davy records changed between them.\n", "两者之间，Davy 所记录的内容没有任何变化。\n"));
 		return;
 	}
 	size_t number = 0;
@@ -454,10 +505,15 @@ static void diff_text(struct past *p, const struct history_attempt *a, const str
 		for (const struct history_change *k = t->changes; k && (c->options.verbose || shown < FACTS_SHOWN); k = k->next, shown++)
 			buf_fmt(out, "     %s\n", change_text(c, k));
 		if (shown < t->change_count)
-			buf_fmt(out, cli_tr(c, "     and %zu more that follow from it (--verbose)\n", "     另有 %zu 项随之变化（--verbose）\n"), t->change_count - shown);
+			buf_fmt(out,
+				cli_tr(c, "     and %zu more that follow from it (--verbose)\n", "     另有 %zu 项随之变化（--verbose）\n"),
+				t->change_count - shown);
 	}
 	if (count > 1)
-		buf_fmt(out, cli_tr(c, "\n%zu things changed at once. Change one at a time to know which it was.\n", "\n同时改变了 %zu 处。每次只改一处，才能知道是哪一处造成的。\n"), count);
+		buf_fmt(out,
+			cli_tr(c, "\n%zu things changed at once. Change one at a time to know which it was.\n",
+				"\n同时改变了 %zu 处。每次只改一处，才能知道是哪一处造成的。\n"),
+			count);
 }
 
 static void diff_json(struct past *p, const struct history_attempt *a, const struct history_attempt *b, const struct history_thing *things)
@@ -495,7 +551,8 @@ static int diff(struct past *p)
 	struct history_about looked_at;
 	size_t count;
 	if (c->arg_count == 2 || c->arg_count > 3)
-		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "diff takes two numbers of attempts, or none", "diff 需要两个尝试编号，或不带编号"));
+		return cli_fail(
+			c, EXIT_USAGE, "%s", cli_tr(c, "diff takes two numbers of attempts, or none", "diff 需要两个尝试编号，或不带编号"));
 	int rc = open_past(p, false, 0);
 	if (rc)
 		return rc;
@@ -505,12 +562,18 @@ static int diff(struct past *p)
 		if (!a || !b)
 			return rc;
 	} else if (!last_good_first_bad(p, &a, &b)) {
-		return cli_fail(c, EXIT_NO_INPUT, "%s", cli_tr(c, "there is no good attempt with a bad one after it; name two: davy history diff A B", "没有先成功后失败的两次尝试；请指定两个编号：davy history diff A B"));
+		return cli_fail(c, EXIT_NO_INPUT, "%s",
+			cli_tr(c, "there is no good attempt with a bad one after it; name two: davy history diff A B",
+				"没有先成功后失败的两次尝试；请指定两个编号：davy history diff A B"));
 	}
-	const char *before = history_read_snapshot(c->arena, p->ledger, a->snapshot_hash), *after = history_read_snapshot(c->arena, p->ledger, b->snapshot_hash);
+	const char *before = history_read_snapshot(c->arena, p->ledger, a->snapshot_hash),
+		   *after = history_read_snapshot(c->arena, p->ledger, b->snapshot_hash);
 	if (!before || !after)
-		return cli_fail(c, EXIT_UNKNOWN, cli_tr(c, "what stood on the machine is not recorded for attempt %lld", "第 %lld 次尝试没有记录机器状态"), (long long)(before ? b->id : a->id));
-	struct history_thing *things = history_compare(c->arena, before, after, about(c, b->decided, &looked_at) ? &looked_at : NULL, &count);
+		return cli_fail(c, EXIT_UNKNOWN,
+			cli_tr(c, "what stood on the machine is not recorded for attempt %lld", "第 %lld 次尝试没有记录机器状态"),
+			(long long)(before ? b->id : a->id));
+	struct history_thing *things = history_compare(
+		c->arena, before, after, about(c, b->decided, &looked_at) ? &looked_at : NULL, &count);
 	c->options.json ? diff_json(p, a, b, things) : diff_text(p, a, b, things, count);
 	return 0;
 }
@@ -521,7 +584,9 @@ static int note(struct past *p)
 {
 	struct cli *c = p->c;
 	if (c->arg_count != 3)
-		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "note takes a number and a text: davy history note 12 \"with the new driver\"", "note 需要编号和文字：davy history note 12 \"换了新驱动\""));
+		return cli_fail(c, EXIT_USAGE, "%s",
+			cli_tr(c, "note takes a number and a text: davy history note 12 \"with the new driver\"",
+				"note 需要编号和文字：davy history note 12 \"换了新驱动\""));
 	int rc = open_past(p, true, 0);
 	struct history_attempt *a = rc ? NULL : attempt_of(p, c->args[1], &rc);
 	if (!a)
@@ -544,10 +609,13 @@ int cli_history(struct cli *c)
 		if (strcmp(c->args[0], commands[i].name) == 0) {
 			run = commands[i].run;
 			if (c->arg_count > commands[i].most + 1 && commands[i].most < 2)
-				return cli_fail(c, EXIT_USAGE, cli_tr(c, "history %s takes no '%s'", "history %s 不接受“%s”"), c->args[0], c->args[commands[i].most + 1]);
+				return cli_fail(c, EXIT_USAGE, cli_tr(c, "history %s takes no '%s'", "history %s 不接受“%s”"), c->args[0],
+					c->args[commands[i].most + 1]);
 		}
 	if (!run)
-		return cli_fail(c, EXIT_USAGE, cli_tr(c, "history knows show, diff, log and note, not '%s'", "history 支持 show、diff、log 和 note，不支持“%s”"), c->args[0]);
+		return cli_fail(c, EXIT_USAGE,
+			cli_tr(c, "history knows show, diff, log and note, not '%s'", "history 支持 show、diff、log 和 note，不支持“%s”"),
+			c->args[0]);
 	int rc = run(&p);
 	if (p.out.len && rc == 0)
 		rc = cli_print(&p.out, rc);

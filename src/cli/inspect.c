@@ -39,7 +39,12 @@ static void open_file(struct cli *c, struct host *door, struct inspect_file *f)
 static void close_file(struct inspect_file *f)
 {
 	struct elf *e = &f->elf;
-	*e = (struct elf){.problem = e->problem, .type = e->type, .machine = e->machine, .bits = e->bits, .big_endian = e->big_endian, .has_dynamic = e->has_dynamic};
+	*e = (struct elf){.problem = e->problem,
+		.type = e->type,
+		.machine = e->machine,
+		.bits = e->bits,
+		.big_endian = e->big_endian,
+		.has_dynamic = e->has_dynamic};
 	arena_free(f->memory);
 	f->memory = NULL;
 	host_file_close(f->file);
@@ -126,8 +131,8 @@ static bool may_come_later(const char *symbol, const void *arg)
 	return later->driver && (starts(symbol, "cu") || starts(symbol, "nvml"));
 }
 
-/* What the file needs and no library has that comes with it. Only when no library is missing, which says more. Looking at all names of all libraries is worth it for
- * what is built on PyTorch, and for a file that somebody asks about alone. */
+/* What the file needs and no library has that comes with it. Only when no library is missing, which says more. Looking at all names of all
+ * libraries is worth it for what is built on PyTorch, and for a file that somebody asks about alone. */
 static void find_undefined(struct cli *c, struct host *door, struct inspect_file *f, bool alone)
 {
 	const char *left[1000];
@@ -278,7 +283,8 @@ int cli_inspect(struct cli *c)
 {
 	int status = EXIT_FINE;
 	if (!c->arg_count)
-		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "name a file, a wheel, a snapshot or a process id", "请指定文件、wheel、快照或进程号"));
+		return cli_fail(c, EXIT_USAGE, "%s",
+			cli_tr(c, "name a file, a wheel, a snapshot or a process id", "请指定文件、wheel、快照或进程号"));
 	struct host *door = cli_door(c, &status);
 	if (!door)
 		return status;

@@ -13,17 +13,17 @@ struct inspect_file {
 	const char *path;
 	int error; /* of opening or reading it */
 	struct host_file *file;
-	struct arena *memory;            /* of elf, while the file is open */
+	struct arena *memory; /* of elf, while the file is open */
 	struct parse_source source;
-	struct elf elf;                  /* after inspect_read only its numbers */
+	struct elf elf; /* after inspect_read only its numbers */
 	struct fatbin *code;
 	struct elf_digest digest;
-	const char *version;             /* by its symbols or its name; NULL */
+	const char *version; /* by its symbols or its name; NULL */
 	struct ldso_result loader;
-	int root;                        /* its index among the loader's objects; -1 */
-	const char *after_torch;         /* what comes before it was loaded as by `import torch` from this directory; NULL */
+	int root;                /* its index among the loader's objects; -1 */
+	const char *after_torch; /* what comes before it was loaded as by `import torch` from this directory; NULL */
 	const char *undefined[INSPECT_UNDEFINED_MAX];
-	size_t undefined_count;          /* may be more than the names kept */
+	size_t undefined_count; /* may be more than the names kept */
 };
 
 /* Opens and reads files, several at once, and lets the loader look for what they need. */

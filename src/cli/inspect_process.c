@@ -34,8 +34,10 @@ static const char *base_of(const char *path)
 
 static bool is_interesting(const char *path)
 {
-	static const char *const prefixes[] = {"libnccl", "librccl", "libcuda.so", "libcudart", "libcudnn", "libcublas", "libcusparse", "libcusolver", "libcufft", "libcurand", "libnvrtc.so", "libnvJitLink",
-		"libnvidia-ml", "libtorch", "libc10", "libgloo", "libmpi.so", "libucp", "libucc", "libibverbs.so", "libmlx5", "libfabric", "libnvshmem", "libhccl", "libstdc++.so", "libc.so.6", "libpython"};
+	static const char *const prefixes[] = {"libnccl", "librccl", "libcuda.so", "libcudart", "libcudnn", "libcublas", "libcusparse",
+		"libcusolver", "libcufft", "libcurand", "libnvrtc.so", "libnvJitLink", "libnvidia-ml", "libtorch", "libc10", "libgloo",
+		"libmpi.so", "libucp", "libucc", "libibverbs.so", "libmlx5", "libfabric", "libnvshmem", "libhccl", "libstdc++.so",
+		"libc.so.6", "libpython"};
 	const char *base = base_of(path);
 	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
 		if (strncmp(base, prefixes[i], strlen(prefixes[i])) == 0)
@@ -45,8 +47,10 @@ static bool is_interesting(const char *path)
 
 static bool is_variable(const char *text)
 {
-	static const char *const prefixes[] = {"NCCL_", "RCCL_", "GLOO_", "TORCH_", "PYTORCH_", "CUDA_", "NVIDIA_", "HIP_", "ROCR_", "UCX_", "FI_", "OMP_NUM_THREADS=", "LD_LIBRARY_PATH=", "LD_PRELOAD=", "MASTER_ADDR=",
-		"MASTER_PORT=", "RANK=", "LOCAL_RANK=", "WORLD_SIZE=", "LOCAL_WORLD_SIZE=", "GROUP_RANK=", "SLURM_PROCID=", "SLURM_LOCALID=", "SLURM_NTASKS=", "OMPI_COMM_WORLD_", "HCCL_", "ASCEND_"};
+	static const char *const prefixes[] = {"NCCL_", "RCCL_", "GLOO_", "TORCH_", "PYTORCH_", "CUDA_", "NVIDIA_", "HIP_", "ROCR_", "UCX_",
+		"FI_", "OMP_NUM_THREADS=", "LD_LIBRARY_PATH=", "LD_PRELOAD=", "MASTER_ADDR=", "MASTER_PORT=", "RANK=", "LOCAL_RANK=",
+		"WORLD_SIZE=", "LOCAL_WORLD_SIZE=", "GROUP_RANK=", "SLURM_PROCID=", "SLURM_LOCALID=", "SLURM_NTASKS=", "OMPI_COMM_WORLD_",
+		"HCCL_", "ASCEND_"};
 	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
 		if (strncmp(text, prefixes[i], strlen(prefixes[i])) == 0)
 			return true;
@@ -67,7 +71,8 @@ static void add_mapping(struct cli *c, struct process *p, struct str path)
 	if (p->library_count == LIBRARIES_MAX || !strstr(base_of(text), ".so"))
 		return;
 	p->libraries = arena_grow(c->arena, p->libraries, p->library_count, &p->library_cap, sizeof *p->libraries);
-	p->libraries[p->library_count++] = (struct mapped){.path = text, .deleted = deleted, .interesting = is_interesting(text), .elf = ELF_DIGEST_NONE};
+	p->libraries[p->library_count++] = (struct mapped){
+		.path = text, .deleted = deleted, .interesting = is_interesting(text), .elf = ELF_DIGEST_NONE};
 }
 
 /* "7f00-7f01 r-xp 00000000 fd:00 1234   /usr/lib/libc.so.6" */
@@ -79,7 +84,8 @@ static void read_maps(struct cli *c, struct host *door, struct process *p)
 		return;
 	while (str_next_line(&text, &line)) {
 		size_t at = str_find_char(line, '/', 0);
-		if (at != SIZE_MAX && !str_starts(str_slice(line, at, line.len), "/dev/") && !str_starts(str_slice(line, at, line.len), "/memfd:"))
+		if (at != SIZE_MAX && !str_starts(str_slice(line, at, line.len), "/dev/") &&
+			!str_starts(str_slice(line, at, line.len), "/memfd:"))
 			add_mapping(c, p, str_slice(line, at, line.len));
 	}
 }
@@ -90,7 +96,8 @@ static const char *highest_glibc(const struct elf_digest *d)
 	const char *best = NULL;
 	int order;
 	for (size_t i = 0; i < d->verdef_count; i++)
-		if (str_starts(str_of(d->verdefs[i]), "GLIBC_2.") && (!best || (version_cmp(str_of(d->verdefs[i] + 6), str_of(best), &order) == 0 && order > 0)))
+		if (str_starts(str_of(d->verdefs[i]), "GLIBC_2.") &&
+			(!best || (version_cmp(str_of(d->verdefs[i] + 6), str_of(best), &order) == 0 && order > 0)))
 			best = d->verdefs[i] + 6;
 	return best;
 }
@@ -105,7 +112,8 @@ static void read_versions(struct cli *c, struct host *door, struct process *p)
 		if (!m->interesting || m->deleted)
 			continue;
 		const char *inside = arena_printf(c->arena, "/proc/%s/root%s", p->pid, m->path);
-		if (collect_binary(door, c->arena, inside, ELF_DIGEST_LINK, &m->elf) < 0 && collect_binary(door, c->arena, m->path, ELF_DIGEST_LINK, &m->elf) < 0)
+		if (collect_binary(door, c->arena, inside, ELF_DIGEST_LINK, &m->elf) < 0 &&
+			collect_binary(door, c->arena, m->path, ELF_DIGEST_LINK, &m->elf) < 0)
 			continue;
 		if (!strstr(base_of(m->path), ".so.") && host_realpath(door, m->path, &real) < 0)
 			real = m->path;
@@ -228,7 +236,10 @@ static void print_libraries(struct cli *c, const struct process *p, struct buf *
 		buf_text(out, base_of(m->path));
 		text_pad(out, width - text_width(str_of(base_of(m->path))) > 0 ? width - text_width(str_of(base_of(m->path))) + 2 : 2);
 		buf_text(out, m->version ? m->version : "-");
-		text_pad(out, m->version && text_width(str_of(m->version)) < 16 ? 18 - text_width(str_of(m->version)) : m->version ? 2 : 17);
+		text_pad(out,
+			m->version && text_width(str_of(m->version)) < 16 ? 18 - text_width(str_of(m->version))
+				: m->version                              ? 2
+									  : 17);
 		text_style(out, c->color, TEXT_DIM, m->path);
 		buf_char(out, '\n');
 	}
@@ -246,12 +257,19 @@ static void print_text(struct cli *c, const struct process *p, struct buf *out)
 	for (size_t i = 0; i < p->variable_count; i++)
 		buf_fmt(out, "  %s\n", p->variables[i]);
 	if (p->maps_error < 0)
-		trouble(c, out, false, arena_printf(c->arena, cli_tr(c, "Its libraries could not be read: %s.", "无法读取它的库列表：%s。"), strerror(-p->maps_error)));
+		trouble(c, out, false,
+			arena_printf(c->arena, cli_tr(c, "Its libraries could not be read: %s.", "无法读取它的库列表：%s。"),
+				strerror(-p->maps_error)));
 	if (p->environ_error < 0)
-		trouble(c, out, false, arena_printf(c->arena, cli_tr(c, "Its environment could not be read: %s.", "无法读取它的环境变量：%s。"), strerror(-p->environ_error)));
+		trouble(c, out, false,
+			arena_printf(c->arena, cli_tr(c, "Its environment could not be read: %s.", "无法读取它的环境变量：%s。"),
+				strerror(-p->environ_error)));
 	for (size_t i = 0; i < p->library_count; i++)
 		if (p->libraries[i].deleted)
-			trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "%s was replaced or removed after it was loaded.", "%s 在加载之后被替换或删除。"), p->libraries[i].path));
+			trouble(c, out, true,
+				arena_printf(c->arena,
+					cli_tr(c, "%s was replaced or removed after it was loaded.", "%s 在加载之后被替换或删除。"),
+					p->libraries[i].path));
 	if (nccl_count(p, &nccl) > 1)
 		trouble(c, out, true, cli_tr(c, "More than one NCCL is loaded in this process.", "该进程加载了不止一个 NCCL。"));
 }

@@ -58,19 +58,22 @@ static const char *machine_text(struct cli *c, const struct snapshot *s)
 {
 	const struct facts_row *system = s->e.facts->first[TABLE_system];
 	const char *os = system ? facts_get_text(system, system__os_name) : NULL;
-	return arena_printf(c->arena, "%s%s%s%s%s%s%s", s->has_uname ? s->uname.nodename : "?", os ? ", " : "", os ? os : "", s->has_uname ? ", " : "", s->has_uname ? s->uname.release : "",
-		s->has_uname ? " " : "", s->has_uname ? s->uname.machine : "");
+	return arena_printf(c->arena, "%s%s%s%s%s%s%s", s->has_uname ? s->uname.nodename : "?", os ? ", " : "", os ? os : "",
+		s->has_uname ? ", " : "", s->has_uname ? s->uname.release : "", s->has_uname ? " " : "",
+		s->has_uname ? s->uname.machine : "");
 }
 
 static const char *holds_text(struct cli *c, const struct host_summary *s)
 {
-	static const char *const english[HOST_COUNTS] = {"files", "listings", "stats", "links", "devices", "digests", "file systems", "probes"};
+	static const char *const english[HOST_COUNTS] = {
+		"files", "listings", "stats", "links", "devices", "digests", "file systems", "probes"};
 	static const char *const chinese[HOST_COUNTS] = {"文件", "目录列表", "文件属性", "链接", "设备", "摘要", "文件系统", "探测结果"};
 	struct buf b = BUF_MAX(4096);
 	for (int i = 0; i < HOST_COUNTS; i++)
 		if (s->count[i])
 			buf_fmt(&b, "%s%zu %s", b.len ? cli_tr(c, ", ", "，") : "", s->count[i], c->chinese ? chinese[i] : english[i]);
-	buf_fmt(&b, cli_tr(c, "%s%zu variables; %zu KB", "%s%zu 个环境变量；%zu KB"), b.len ? cli_tr(c, ", ", "，") : "", s->variables, s->contents_bytes >> 10);
+	buf_fmt(&b, cli_tr(c, "%s%zu variables; %zu KB", "%s%zu 个环境变量；%zu KB"), b.len ? cli_tr(c, ", ", "，") : "", s->variables,
+		s->contents_bytes >> 10);
 	const char *text = arena_strndup(c->arena, b.ptr, b.len);
 	buf_free(&b);
 	return text;
@@ -87,12 +90,19 @@ static void print_text(struct cli *c, const struct snapshot *s, struct buf *out)
 	}
 	buf_fmt(out, "   %s\n", cli_tr(c, "snapshot", "快照"));
 	row(c, out, cli_tr(c, "taken", "时间"), when ? when : "?");
-	row(c, out, cli_tr(c, "by", "版本"), h->written_by ? arena_printf(c->arena, "davy %s", h->written_by) : cli_tr(c, "hand: no version in it", "手工编写：没有版本信息"));
-	row(c, out, cli_tr(c, "private", "隐私"), h->redacted ? cli_tr(c, "private data replaced", "隐私数据已替换") : cli_tr(c, "it does not say that private data was replaced", "未注明隐私数据已替换"));
+	row(c, out, cli_tr(c, "by", "版本"),
+		h->written_by ? arena_printf(c->arena, "davy %s", h->written_by)
+			      : cli_tr(c, "hand: no version in it", "手工编写：没有版本信息"));
+	row(c, out, cli_tr(c, "private", "隐私"),
+		h->redacted ? cli_tr(c, "private data replaced", "隐私数据已替换")
+			    : cli_tr(c, "it does not say that private data was replaced", "未注明隐私数据已替换"));
 	row(c, out, cli_tr(c, "machine", "机器"), machine_text(c, s));
 	row(c, out, cli_tr(c, "holds", "内容"), holds_text(c, h));
-	row(c, out, cli_tr(c, "not read", "未读到"), arena_printf(c->arena, cli_tr(c, "%zu paths not there, %zu refused, %zu failed otherwise; %lld facts unknown", "%zu 个路径不存在，%zu 个被拒绝，%zu 个因其他原因失败；%lld 项事实未知"), h->absent,
-		h->refused, h->failed, (long long)s->gaps));
+	row(c, out, cli_tr(c, "not read", "未读到"),
+		arena_printf(c->arena,
+			cli_tr(c, "%zu paths not there, %zu refused, %zu failed otherwise; %lld facts unknown",
+				"%zu 个路径不存在，%zu 个被拒绝，%zu 个因其他原因失败；%lld 项事实未知"),
+			h->absent, h->refused, h->failed, (long long)s->gaps));
 	row(c, out, cli_tr(c, "verdict", "结论"), report_verdict(&s->report));
 }
 

@@ -26,13 +26,19 @@ static const char *why_text(struct cli *c, const struct wheel *w)
 	static const struct words words[] = {
 		{"not-zip", "This is no zip archive, so it is no wheel.", "这不是 zip 文件，因此不是 wheel。"},
 		{"empty", "The file is empty.", "文件是空的。"},
-		{"html", "This is a web page that was saved under the wheel's name: download the file itself.", "这是以 wheel 之名保存的网页：请下载文件本身。"},
-		{"lfs-pointer", "This is a Git LFS pointer, not the file: run git lfs pull.", "这是 Git LFS 指针，不是文件本身：请执行 git lfs pull。"},
-		{"truncated", "The archive is cut short: its directory, which stands at the end, is missing. Download it again.", "文件不完整：位于末尾的目录缺失。请重新下载。"},
+		{"html", "This is a web page that was saved under the wheel's name: download the file itself.",
+			"这是以 wheel 之名保存的网页：请下载文件本身。"},
+		{"lfs-pointer", "This is a Git LFS pointer, not the file: run git lfs pull.",
+			"这是 Git LFS 指针，不是文件本身：请执行 git lfs pull。"},
+		{"truncated", "The archive is cut short: its directory, which stands at the end, is missing. Download it again.",
+			"文件不完整：位于末尾的目录缺失。请重新下载。"},
 		{"damaged", "The archive is damaged: its directory contradicts itself.", "文件已损坏：其目录自相矛盾。"},
-		{"too-large", "The archive claims more than any wheel holds; it is not read.", "该文件声称的大小超出任何 wheel，不予读取。"},
-		{"no-metadata", "It has no METADATA or PKG-INFO: it is no Python distribution.", "其中没有 METADATA 或 PKG-INFO：不是 Python 分发包。"},
-		{"bad-metadata", "Its METADATA cannot be read, or names neither package nor version.", "其 METADATA 无法读取，或没有包名和版本。"},
+		{"too-large", "The archive claims more than any wheel holds; it is not read.",
+			"该文件声称的大小超出任何 wheel，不予读取。"},
+		{"no-metadata", "It has no METADATA or PKG-INFO: it is no Python distribution.",
+			"其中没有 METADATA 或 PKG-INFO：不是 Python 分发包。"},
+		{"bad-metadata", "Its METADATA cannot be read, or names neither package nor version.",
+			"其 METADATA 无法读取，或没有包名和版本。"},
 	};
 	return w->why ? words_of(c, words, sizeof words / sizeof *words, w->why) : strerror(-w->error);
 }
@@ -66,9 +72,11 @@ static const char *problem_text(struct cli *c, const char *what)
 
 static const char *fit_text(struct cli *c, enum wheel_fit fit)
 {
-	static const char *const english[] = {"fits", "it needs another version of the C library", "it is for another C library (glibc, musl)", "it is for another machine type", "it is for another operating system",
+	static const char *const english[] = {"fits", "it needs another version of the C library",
+		"it is for another C library (glibc, musl)", "it is for another machine type", "it is for another operating system",
 		"it is for another Python ABI", "it is for another version of Python", "it is for another Python implementation"};
-	static const char *const chinese[] = {"可用", "需要其他版本的 C 库", "适用于另一种 C 库（glibc、musl）", "适用于其他机器类型", "适用于其他操作系统", "适用于其他 Python ABI", "适用于其他版本的 Python", "适用于其他 Python 实现"};
+	static const char *const chinese[] = {"可用", "需要其他版本的 C 库", "适用于另一种 C 库（glibc、musl）", "适用于其他机器类型",
+		"适用于其他操作系统", "适用于其他 Python ABI", "适用于其他版本的 Python", "适用于其他 Python 实现"};
 	return cli_tr(c, english[fit], chinese[fit]);
 }
 
@@ -93,7 +101,8 @@ static void headline(struct cli *c, const struct wheel *w, struct buf *out)
 	buf_char(out, '\n');
 	if (w->error < 0)
 		return;
-	buf_fmt(out, "  %s%s%s %s%s%s", w->is_source ? cli_tr(c, "source archive", "源码包") : "wheel", dot, w->name, w->version, dot, inspect_size(c, w->is_source ? w->unpacked : w->size));
+	buf_fmt(out, "  %s%s%s %s%s%s", w->is_source ? cli_tr(c, "source archive", "源码包") : "wheel", dot, w->name, w->version, dot,
+		inspect_size(c, w->is_source ? w->unpacked : w->size));
 	if (!w->is_source)
 		buf_fmt(out, cli_tr(c, ", %s unpacked, %zu files", "，解压后 %s，%zu 个文件"), inspect_size(c, w->unpacked), w->members);
 	buf_char(out, '\n');
@@ -104,24 +113,33 @@ static void code_rows(struct cli *c, const struct wheel *w, struct buf *out)
 	if (w->code)
 		inspect_row(c, out, cli_tr(c, "GPU code", "GPU 代码"), arena_printf(c->arena, "%s  (%s)", w->code, w->code_in));
 	for (size_t i = 0; i < w->gpu_count; i++) {
-		static const char *const english[] = {"runs here", "runs here only by compiling PTX at the first start", NULL, "cannot be told: the library chooses its code itself"};
-		static const char *const chinese[] = {"可在此运行", "只能在首次启动时编译 PTX 才能运行", NULL, "无法判断：该库自行选择代码"};
+		static const char *const english[] = {"runs here", "runs here only by compiling PTX at the first start", NULL,
+			"cannot be told: the library chooses its code itself"};
+		static const char *const chinese[] = {
+			"可在此运行", "只能在首次启动时编译 PTX 才能运行", NULL, "无法判断：该库自行选择代码"};
 		const struct wheel_gpu *g = &w->gpus[i];
 		if (english[g->runs])
-			inspect_row(c, out, "", arena_printf(c->arena, "%s (%s): %s", g->name ? g->name : "GPU", g->code, cli_tr(c, english[g->runs], chinese[g->runs])));
+			inspect_row(c, out, "",
+				arena_printf(c->arena, "%s (%s): %s", g->name ? g->name : "GPU", g->code,
+					cli_tr(c, english[g->runs], chinese[g->runs])));
 	}
 	if (w->cuda)
 		inspect_row(c, out, "CUDA", w->cuda);
 	if (w->nccl_brings)
 		inspect_row(c, out, "NCCL", arena_printf(c->arena, cli_tr(c, "brings %s", "自带 %s"), w->nccl_brings));
 	if (w->nccl_inside)
-		inspect_row(c, out, w->nccl_brings ? "" : "NCCL", arena_printf(c->arena, cli_tr(c, "%s linked into a library of its own", "%s，静态链接在自身的库中"), w->nccl_inside));
+		inspect_row(c, out, w->nccl_brings ? "" : "NCCL",
+			arena_printf(
+				c->arena, cli_tr(c, "%s linked into a library of its own", "%s，静态链接在自身的库中"), w->nccl_inside));
 	if (w->nccl_needs)
-		inspect_row(c, out, w->nccl_brings || w->nccl_inside ? "" : "NCCL", arena_printf(c->arena, cli_tr(c, "%s wants libnccl.so.2 from elsewhere", "%s 需要外部的 libnccl.so.2"), w->nccl_needs));
+		inspect_row(c, out, w->nccl_brings || w->nccl_inside ? "" : "NCCL",
+			arena_printf(
+				c->arena, cli_tr(c, "%s wants libnccl.so.2 from elsewhere", "%s 需要外部的 libnccl.so.2"), w->nccl_needs));
 	if (w->need_count)
 		inspect_row(c, out, cli_tr(c, "wants", "需要"), joined(c, w->needs, w->need_count));
 	if (w->glibc)
-		inspect_row(c, out, cli_tr(c, "needs", "要求"), arena_printf(c->arena, "glibc %s%s%s", w->glibc, w->glibcxx ? ", GLIBCXX " : "", w->glibcxx ? w->glibcxx : ""));
+		inspect_row(c, out, cli_tr(c, "needs", "要求"),
+			arena_printf(c->arena, "glibc %s%s%s", w->glibc, w->glibcxx ? ", GLIBCXX " : "", w->glibcxx ? w->glibcxx : ""));
 }
 
 static void requirement_rows(struct cli *c, const struct wheel *w, struct buf *out)
@@ -136,7 +154,8 @@ static void requirement_rows(struct cli *c, const struct wheel *w, struct buf *o
 	if (met.len)
 		inspect_row(c, out, cli_tr(c, "requires", "依赖"), arena_printf(c->arena, cli_tr(c, "met: %s", "已满足：%s"), met.ptr));
 	if (absent.len)
-		inspect_row(c, out, met.len ? "" : cli_tr(c, "requires", "依赖"), arena_printf(c->arena, cli_tr(c, "not installed yet: %s", "尚未安装：%s"), absent.ptr));
+		inspect_row(c, out, met.len ? "" : cli_tr(c, "requires", "依赖"),
+			arena_printf(c->arena, cli_tr(c, "not installed yet: %s", "尚未安装：%s"), absent.ptr));
 	buf_free(&met);
 	buf_free(&absent);
 }
@@ -145,33 +164,58 @@ static void conflict_rows(struct cli *c, const struct wheel *w, struct buf *out)
 {
 	for (size_t i = 0; i < w->requirement_count; i++)
 		if (w->requirements[i].conflict)
-			inspect_trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "It requires %s; %s %s is installed.", "它要求 %s；已安装 %s %s。"), w->requirements[i].text, w->requirements[i].name, w->requirements[i].found));
+			inspect_trouble(c, out, true,
+				arena_printf(c->arena, cli_tr(c, "It requires %s; %s %s is installed.", "它要求 %s；已安装 %s %s。"),
+					w->requirements[i].text, w->requirements[i].name, w->requirements[i].found));
 	for (size_t i = 0; i < w->break_count; i++)
-		inspect_trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "%s, which is installed, requires %s%s; this is %s.", "已安装的 %s 要求 %s%s；而这是 %s。"), w->breaks[i].package, w->name, w->breaks[i].specifier, w->version));
+		inspect_trouble(c, out, true,
+			arena_printf(c->arena,
+				cli_tr(c, "%s, which is installed, requires %s%s; this is %s.", "已安装的 %s 要求 %s%s；而这是 %s。"),
+				w->breaks[i].package, w->name, w->breaks[i].specifier, w->version));
 	for (size_t i = 0; i < w->overwrite_count && (i < LIST_SHOWN || c->options.verbose); i++) {
 		const struct wheel_overwrite *o = &w->overwrites[i];
 		if (o->owner)
-			inspect_trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "It would overwrite %s of %s %s.", "它会覆盖 %s（属于 %s %s）。"), o->path, o->owner, o->owner_version ? o->owner_version : ""));
+			inspect_trouble(c, out, true,
+				arena_printf(c->arena, cli_tr(c, "It would overwrite %s of %s %s.", "它会覆盖 %s（属于 %s %s）。"), o->path,
+					o->owner, o->owner_version ? o->owner_version : ""));
 		else
-			inspect_trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "It would overwrite %s, which no package owns.", "它会覆盖 %s（不属于任何包）。"), o->path));
+			inspect_trouble(c, out, true,
+				arena_printf(c->arena,
+					cli_tr(c, "It would overwrite %s, which no package owns.", "它会覆盖 %s（不属于任何包）。"),
+					o->path));
 	}
 	if (w->overwritten > LIST_SHOWN && !c->options.verbose)
-		inspect_trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "Files it would overwrite: %zu in all.", "会被覆盖的文件共 %zu 个。"), w->overwritten));
+		inspect_trouble(c, out, true,
+			arena_printf(
+				c->arena, cli_tr(c, "Files it would overwrite: %zu in all.", "会被覆盖的文件共 %zu 个。"), w->overwritten));
 }
 
 static void fit_rows(struct cli *c, const struct wheel *w, struct buf *out)
 {
 	if (!w->name_valid)
-		inspect_trouble(c, out, true, cli_tr(c, "The file's name is none that pip accepts for a wheel (name-version-python-abi-platform.whl): do not rename wheels.", "文件名不符合 pip 对 wheel 的要求（name-version-python-abi-platform.whl）：请勿重命名 wheel。"));
+		inspect_trouble(c, out, true,
+			cli_tr(c,
+				"The file's name is none that pip accepts for a wheel (name-version-python-abi-platform.whl): do not rename wheels.",
+				"文件名不符合 pip 对 wheel 的要求（name-version-python-abi-platform.whl）：请勿重命名 wheel。"));
 	else if (!w->fit_known)
-		inspect_trouble(c, out, false, cli_tr(c, "No Python is known that it could be compared with: name one with --python.", "没有可与之比较的 Python：请用 --python 指定。"));
+		inspect_trouble(c, out, false,
+			cli_tr(c, "No Python is known that it could be compared with: name one with --python.",
+				"没有可与之比较的 Python：请用 --python 指定。"));
 	else if (w->fit != WHEEL_FITS)
-		inspect_trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "pip would refuse it here (%s): %s.", "pip 在此会拒绝安装（%s）：%s。"), w->target, fit_text(c, w->fit)));
+		inspect_trouble(c, out, true,
+			arena_printf(c->arena, cli_tr(c, "pip would refuse it here (%s): %s.", "pip 在此会拒绝安装（%s）：%s。"), w->target,
+				fit_text(c, w->fit)));
 	if (w->name_differs)
-		inspect_trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "The file's name says something else than its METADATA (%s %s).", "文件名与其 METADATA（%s %s）不一致。"), w->name, w->version));
+		inspect_trouble(c, out, true,
+			arena_printf(c->arena,
+				cli_tr(c, "The file's name says something else than its METADATA (%s %s).",
+					"文件名与其 METADATA（%s %s）不一致。"),
+				w->name, w->version));
 	for (size_t i = 0; i < w->gpu_count; i++)
 		if (w->gpus[i].runs == WHEEL_GPU_NO)
-			inspect_trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "It has no code for %s (%s).", "其中没有 %s（%s）的代码。"), w->gpus[i].name ? w->gpus[i].name : "GPU", w->gpus[i].code));
+			inspect_trouble(c, out, true,
+				arena_printf(c->arena, cli_tr(c, "It has no code for %s (%s).", "其中没有 %s（%s）的代码。"),
+					w->gpus[i].name ? w->gpus[i].name : "GPU", w->gpus[i].code));
 }
 
 static void problem_rows(struct cli *c, const struct wheel *w, struct buf *out)
@@ -179,9 +223,11 @@ static void problem_rows(struct cli *c, const struct wheel *w, struct buf *out)
 	if (w->record_missing)
 		inspect_trouble(c, out, true, cli_tr(c, "It has no RECORD: pip refuses it.", "其中没有 RECORD：pip 会拒绝安装。"));
 	for (size_t i = 0; i < w->problem_count && (i < LIST_SHOWN || c->options.verbose); i++)
-		inspect_trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "%s %s.", "%s %s。"), w->problems[i].name, problem_text(c, w->problems[i].what)));
+		inspect_trouble(c, out, true,
+			arena_printf(c->arena, cli_tr(c, "%s %s.", "%s %s。"), w->problems[i].name, problem_text(c, w->problems[i].what)));
 	if (w->problem_count > LIST_SHOWN && !c->options.verbose)
-		inspect_trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "Faulty files: %zu in all.", "有问题的文件共 %zu 个。"), w->problem_count));
+		inspect_trouble(c, out, true,
+			arena_printf(c->arena, cli_tr(c, "Faulty files: %zu in all.", "有问题的文件共 %zu 个。"), w->problem_count));
 }
 
 static bool is_there(const struct facts *f, const char *program)
@@ -197,16 +243,24 @@ static void source_rows(struct cli *c, const struct facts *f, const struct wheel
 		inspect_row(c, out, cli_tr(c, "builds with", "构建依赖"), joined(c, w->build_requires, w->build_require_count));
 	inspect_trouble(c, out, false, cli_tr(c, "This is source: pip builds a wheel of it first.", "这是源码：pip 会先用它构建 wheel。"));
 	if (w->has_cuda && !facts_find(f, program__name, "nvcc"))
-		inspect_trouble(c, out, false, cli_tr(c, "It has CUDA code: nvcc is needed, of the CUDA that PyTorch was built with.", "含 CUDA 代码：需要 nvcc，且版本与 PyTorch 所用的 CUDA 一致。"));
+		inspect_trouble(c, out, false,
+			cli_tr(c, "It has CUDA code: nvcc is needed, of the CUDA that PyTorch was built with.",
+				"含 CUDA 代码：需要 nvcc，且版本与 PyTorch 所用的 CUDA 一致。"));
 	else if (w->has_cuda && !is_there(f, "nvcc"))
-		inspect_trouble(c, out, true, cli_tr(c, "It has CUDA code, and there is no nvcc on PATH.", "含 CUDA 代码，而 PATH 上没有 nvcc。"));
+		inspect_trouble(
+			c, out, true, cli_tr(c, "It has CUDA code, and there is no nvcc on PATH.", "含 CUDA 代码，而 PATH 上没有 nvcc。"));
 	if ((w->has_c || w->has_cuda) && !is_there(f, "g++") && !is_there(f, "gcc") && !is_there(f, "cc"))
-		inspect_trouble(c, out, true, cli_tr(c, "It has C or C++ code, and there is no compiler on PATH.", "含 C 或 C++ 代码，而 PATH 上没有编译器。"));
+		inspect_trouble(c, out, true,
+			cli_tr(c, "It has C or C++ code, and there is no compiler on PATH.", "含 C 或 C++ 代码，而 PATH 上没有编译器。"));
 	if (w->has_rust)
 		inspect_trouble(c, out, false, cli_tr(c, "It has Rust code: cargo is needed.", "含 Rust 代码：需要 cargo。"));
 	if (w->wants_torch)
-		inspect_trouble(c, out, !facts_find(f, package__canonical, "torch"), arena_printf(c->arena, cli_tr(c, "It builds against the installed PyTorch%s: pip install --no-build-isolation %s", "它要针对已安装的 PyTorch%s 构建：pip install --no-build-isolation %s"),
-			facts_find(f, package__canonical, "torch") ? "" : cli_tr(c, ", and none is installed", "，而尚未安装"), w->path));
+		inspect_trouble(c, out, !facts_find(f, package__canonical, "torch"),
+			arena_printf(c->arena,
+				cli_tr(c, "It builds against the installed PyTorch%s: pip install --no-build-isolation %s",
+					"它要针对已安装的 PyTorch%s 构建：pip install --no-build-isolation %s"),
+				facts_find(f, package__canonical, "torch") ? "" : cli_tr(c, ", and none is installed", "，而尚未安装"),
+				w->path));
 }
 
 static void print_text(struct cli *c, const struct facts *f, const struct wheel *w, struct buf *out)
@@ -217,20 +271,27 @@ static void print_text(struct cli *c, const struct facts *f, const struct wheel 
 		return;
 	}
 	if (w->name_valid && w->fit_known)
-		inspect_row(c, out, cli_tr(c, "tags", "标签"), arena_printf(c->arena, cli_tr(c, "%.*s-%.*s-%.*s; here: %s%s", "%.*s-%.*s-%.*s；本机：%s%s"), (int)w->tags.python.len, w->tags.python.ptr, (int)w->tags.abi.len, w->tags.abi.ptr,
-			(int)w->tags.platform.len, w->tags.platform.ptr, w->target, w->fit == WHEEL_FITS ? cli_tr(c, ", fits", "，可用") : ""));
+		inspect_row(c, out, cli_tr(c, "tags", "标签"),
+			arena_printf(c->arena, cli_tr(c, "%.*s-%.*s-%.*s; here: %s%s", "%.*s-%.*s-%.*s；本机：%s%s"),
+				(int)w->tags.python.len, w->tags.python.ptr, (int)w->tags.abi.len, w->tags.abi.ptr,
+				(int)w->tags.platform.len, w->tags.platform.ptr, w->target,
+				w->fit == WHEEL_FITS ? cli_tr(c, ", fits", "，可用") : ""));
 	code_rows(c, w, out);
 	if (w->script_count)
 		inspect_row(c, out, cli_tr(c, "commands", "命令"), joined(c, w->scripts, w->script_count));
 	requirement_rows(c, w, out);
 	if (w->replaces)
-		inspect_row(c, out, cli_tr(c, "replaces", "替换"), arena_printf(c->arena, cli_tr(c, "%s %s in %s", "%s %s（位于 %s）"), w->name, w->replaces, w->replaces_in ? w->replaces_in : "?"));
+		inspect_row(c, out, cli_tr(c, "replaces", "替换"),
+			arena_printf(c->arena, cli_tr(c, "%s %s in %s", "%s %s（位于 %s）"), w->name, w->replaces,
+				w->replaces_in ? w->replaces_in : "?"));
 	if (w->is_source)
 		source_rows(c, f, w, out);
 	else
 		fit_rows(c, w, out);
 	if (w->python_known && !w->python_fits)
-		inspect_trouble(c, out, true, arena_printf(c->arena, cli_tr(c, "It requires Python %s; this is %s.", "它要求 Python %s；此处为 %s。"), w->requires_python, w->python));
+		inspect_trouble(c, out, true,
+			arena_printf(c->arena, cli_tr(c, "It requires Python %s; this is %s.", "它要求 Python %s；此处为 %s。"),
+				w->requires_python, w->python));
 	conflict_rows(c, w, out);
 	problem_rows(c, w, out);
 }
@@ -389,7 +450,10 @@ int inspect_wheel(struct cli *c, struct host *door, const char *path, struct jso
 		return rc;
 	examined = true;
 	wheel_examine(&e.judge, door, path, &wheel);
-	int status = wheel.error < 0 ? EXIT_NO_INPUT : wheel_is_faulty(&wheel) ? EXIT_FAULT : !wheel.is_source && !wheel.fit_known ? EXIT_UNKNOWN : EXIT_FINE;
+	int status = wheel.error < 0                   ? EXIT_NO_INPUT
+		: wheel_is_faulty(&wheel)              ? EXIT_FAULT
+		: !wheel.is_source && !wheel.fit_known ? EXIT_UNKNOWN
+						       : EXIT_FINE;
 	if (w)
 		print_json(&wheel, w);
 	else if (wheel.error < 0)

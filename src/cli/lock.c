@@ -15,13 +15,18 @@ int cli_read_lock(struct cli *c, struct lock *ret)
 	const char *path = file[0] == '/' ? file : arena_printf(c->arena, "%s/%s", cwd ? cwd : "", file);
 	int rc = host_read(c->host, path, LOCK_MAX, &text);
 	if (rc < 0)
-		return cli_fail(c, EXIT_NO_INPUT, "--lock %s: %s", file, rc == -EINVAL || rc == -EISDIR ? cli_tr(c, "no regular file", "不是普通文件") : strerror(-rc));
+		return cli_fail(c, EXIT_NO_INPUT, "--lock %s: %s", file,
+			rc == -EINVAL || rc == -EISDIR ? cli_tr(c, "no regular file", "不是普通文件") : strerror(-rc));
 	rc = parse_lock(c->arena, text, ret);
 	if (rc == 0)
 		return 0;
 	if (ret->bad_line)
-		return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "--lock %s: line %lld: %s", "--lock %s：第 %lld 行：%s"), file, (long long)ret->bad_line, ret->why);
-	return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "--lock %s: no lock file: %s; davy plan --lock writes one", "--lock %s：不是锁定文件：%s；可用 davy plan --lock 生成"), file, ret->why ? ret->why : strerror(-rc));
+		return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "--lock %s: line %lld: %s", "--lock %s：第 %lld 行：%s"), file,
+			(long long)ret->bad_line, ret->why);
+	return cli_fail(c, EXIT_NO_INPUT,
+		cli_tr(c, "--lock %s: no lock file: %s; davy plan --lock writes one",
+			"--lock %s：不是锁定文件：%s；可用 davy plan --lock 生成"),
+		file, ret->why ? ret->why : strerror(-rc));
 }
 
 static void json_packages(struct json_writer *w, const struct facts *f)
@@ -71,10 +76,15 @@ static void print_json(const struct facts *f, const char *file, const struct loc
 static int unreadable(struct cli *c, const struct facts *f)
 {
 	if (!f->first[TABLE_python])
-		return cli_fail(c, EXIT_UNKNOWN, "%s", cli_tr(c, "no Python was found to write down; name one with --python", "未找到可记录的 Python；请用 --python 指定"));
+		return cli_fail(c, EXIT_UNKNOWN, "%s",
+			cli_tr(c, "no Python was found to write down; name one with --python",
+				"未找到可记录的 Python；请用 --python 指定"));
 	for (const struct facts_table_gap *g = f->gaps; g; g = g->next)
 		if (g->table == TABLE_package || g->table == TABLE_conda_package)
-			return cli_fail(c, EXIT_UNKNOWN, cli_tr(c, "the packages could not be read completely (%s: %s), so no lock was written", "无法完整读取软件包（%s：%s），未写出锁定文件"), g->origin ? g->origin : "?", g->detail ? g->detail : facts_gap_name(g->gap));
+			return cli_fail(c, EXIT_UNKNOWN,
+				cli_tr(c, "the packages could not be read completely (%s: %s), so no lock was written",
+					"无法完整读取软件包（%s：%s），未写出锁定文件"),
+				g->origin ? g->origin : "?", g->detail ? g->detail : facts_gap_name(g->gap));
 	return 0;
 }
 
@@ -87,8 +97,11 @@ int cli_plan_lock(struct cli *c)
 	bool to_file = *file && strcmp(file, "-") != 0;
 	if (c->arg_count)
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "plan takes no arguments: '%s'", "plan 不接受参数：“%s”"), c->args[0]);
-	if (c->options.offline || c->options.docker || c->options.from_source || c->options.script || c->options.torch || c->options.driver || c->options.gpu || c->options.mirror || c->options.arch || c->options.libc)
-		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "--lock writes down what is installed; it goes with --python, --root and --from only", "--lock 记录已安装的内容，只能与 --python、--root、--from 一起使用"));
+	if (c->options.offline || c->options.docker || c->options.from_source || c->options.script || c->options.torch ||
+		c->options.driver || c->options.gpu || c->options.mirror || c->options.arch || c->options.libc)
+		return cli_fail(c, EXIT_USAGE, "%s",
+			cli_tr(c, "--lock writes down what is installed; it goes with --python, --root and --from only",
+				"--lock 记录已安装的内容，只能与 --python、--root、--from 一起使用"));
 	struct host *door = cli_door(c, &status);
 	if (!door)
 		return status;
@@ -107,7 +120,10 @@ int cli_plan_lock(struct cli *c)
 	else if (!to_file)
 		buf_str(&out, buf_view(&lock));
 	else if (!c->options.quiet)
-		buf_fmt(&out, cli_tr(c, "%s: %d packages of pip (%d with the archive's hash, %d editable), %d of conda, %d of others\n", "%s：pip 的包 %d 个（已知安装包哈希 %d 个，可编辑安装 %d 个），conda 的 %d 个，其他 %d 个\n"), file, n.pip, n.hashed, n.editable, n.conda, n.others);
+		buf_fmt(&out,
+			cli_tr(c, "%s: %d packages of pip (%d with the archive's hash, %d editable), %d of conda, %d of others\n",
+				"%s：pip 的包 %d 个（已知安装包哈希 %d 个，可编辑安装 %d 个），conda 的 %d 个，其他 %d 个\n"),
+			file, n.pip, n.hashed, n.editable, n.conda, n.others);
 	rc = cli_print(&out, EXIT_FINE);
 	buf_free(&lock);
 	buf_free(&out);

@@ -7,17 +7,29 @@
 #include "cli/options.h"
 
 const struct cli_command cli_commands[] = {
-	{"check", "davy [check] [OPTIONS]", "examines this host, container and Python environment", "检查本机、容器和 Python 环境", cli_check},
-	{"explain", "davy explain [FILE...|DIR|-] [OPTIONS]", "names the root cause in logs and reports of failed jobs", "从日志和报错中找出失败的根本原因", cli_explain},
-	{"plan", "davy plan [OPTIONS]", "prints the commands that give this machine a fitting PyTorch", "给出为本机安装合适 PyTorch 的命令", cli_plan},
-	{"cluster", "davy cluster [OPTIONS]   (one process on each node: srun, mpirun, torchrun --no-python, Kubernetes)", "tests the network between the nodes of a job, and compares them", "测试任务各节点之间的网络，并比较各节点", cli_cluster},
-	{"test", "davy test [OPTIONS]", "live tests: GPUs, pairs, shared memory, network, an all_reduce, with a deadline each", "实测：GPU、GPU 对、共享内存、网络和一次 all_reduce，每项都有时限", cli_test},
-	{"compare", "davy compare A B... [OPTIONS]   (snapshots, folders, archives, check --json outputs, -)", "what differs between two snapshots, or which of many nodes are odd", "两份快照有何差异，或众多节点中哪些与众不同", cli_compare},
-	{"run", "davy run [OPTIONS] -- COMMAND...", "checks, starts the command, keeps its log, explains it if it fails", "检查后启动命令，保存日志，失败时说明原因", cli_run},
-	{"history", "davy history [show [N]|diff [A B]|log N|note N TEXT] [OPTIONS]", "the attempts of run, and what changed between good and bad", "run 记录的历次尝试，以及成败之间的变化", cli_history},
-	{"snapshot", "davy snapshot [OUT.tar.zst|DIR] [OPTIONS]", "saves what check reads, private data replaced", "保存 check 所读取的内容，隐私数据已替换", cli_snapshot},
-	{"inspect", "davy inspect FILE|PID... [OPTIONS]", "everything Davy can read from a library, a wheel, a snapshot or a process", "查看动态库、wheel、快照或进程的全部信息", cli_inspect},
-	{"cause", "davy cause [ID] [OPTIONS]", "everything about one cause; without ID, the list", "某个原因的全部说明；不带 ID 时列出全部原因", cli_cause},
+	{"check", "davy [check] [OPTIONS]", "examines this host, container and Python environment", "检查本机、容器和 Python 环境",
+		cli_check},
+	{"explain", "davy explain [FILE...|DIR|-] [OPTIONS]", "names the root cause in logs and reports of failed jobs",
+		"从日志和报错中找出失败的根本原因", cli_explain},
+	{"plan", "davy plan [OPTIONS]", "prints the commands that give this machine a fitting PyTorch", "给出为本机安装合适 PyTorch 的命令",
+		cli_plan},
+	{"cluster", "davy cluster [OPTIONS]   (one process on each node: srun, mpirun, torchrun --no-python, Kubernetes)",
+		"tests the network between the nodes of a job, and compares them", "测试任务各节点之间的网络，并比较各节点", cli_cluster},
+	{"test", "davy test [OPTIONS]", "live tests: GPUs, pairs, shared memory, network, an all_reduce, with a deadline each",
+		"实测：GPU、GPU 对、共享内存、网络和一次 all_reduce，每项都有时限", cli_test},
+	{"compare", "davy compare A B... [OPTIONS]   (snapshots, folders, archives, check --json outputs, -)",
+		"what differs between two snapshots, or which of many nodes are odd", "两份快照有何差异，或众多节点中哪些与众不同",
+		cli_compare},
+	{"run", "davy run [OPTIONS] -- COMMAND...", "checks, starts the command, keeps its log, explains it if it fails",
+		"检查后启动命令，保存日志，失败时说明原因", cli_run},
+	{"history", "davy history [show [N]|diff [A B]|log N|note N TEXT] [OPTIONS]",
+		"the attempts of run, and what changed between good and bad", "run 记录的历次尝试，以及成败之间的变化", cli_history},
+	{"snapshot", "davy snapshot [OUT.tar.zst|DIR] [OPTIONS]", "saves what check reads, private data replaced",
+		"保存 check 所读取的内容，隐私数据已替换", cli_snapshot},
+	{"inspect", "davy inspect FILE|PID... [OPTIONS]", "everything Davy can read from a library, a wheel, a snapshot or a process",
+		"查看动态库、wheel、快照或进程的全部信息", cli_inspect},
+	{"cause", "davy cause [ID] [OPTIONS]", "everything about one cause; without ID, the list",
+		"某个原因的全部说明；不带 ID 时列出全部原因", cli_cause},
 	{"query", "davy query SQL [OPTIONS]", "asks the fact tables directly", "直接用 SQL 查询事实表", cli_query},
 };
 const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
@@ -43,7 +55,10 @@ static void surroundings(struct cli *c)
 {
 	struct winsize w;
 	c->tty = isatty(STDOUT_FILENO);
-	c->columns = c->tty && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col ? (w.ws_col > 100 ? 100 : w.ws_col < 40 ? 40 : w.ws_col) : 80;
+	c->columns = c->tty && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col ? (w.ws_col > 100                 ? 100
+												       : w.ws_col < 40 ? 40
+														       : w.ws_col)
+										     : 80;
 	c->unicode = says_utf8(locale(c, "LC_CTYPE"));
 	c->chinese = strncmp(locale(c, "LC_MESSAGES"), "zh", 2) == 0 && c->unicode;
 }
@@ -58,13 +73,17 @@ static int check_backend(struct cli *c)
 			return 0;
 	if (!backend || (strcmp(backend, "cpu") == 0 && strcmp(c->command->name, "plan") == 0))
 		return 0;
-	return cli_fail(c, EXIT_USAGE, cli_tr(c, "--for is nccl, gloo, hccl, cncl, mccl, eccl, bccl, rbln-ccl, xccl or xla, not '%s'", "--for 只能是 nccl、gloo、hccl、cncl、mccl、eccl、bccl、rbln-ccl、xccl 或 xla，而不是“%s”"), backend);
+	return cli_fail(c, EXIT_USAGE,
+		cli_tr(c, "--for is nccl, gloo, hccl, cncl, mccl, eccl, bccl, rbln-ccl, xccl or xla, not '%s'",
+			"--for 只能是 nccl、gloo、hccl、cncl、mccl、eccl、bccl、rbln-ccl、xccl 或 xla，而不是“%s”"),
+		backend);
 }
 
 /* Options of all commands that change how texts look. */
 static int appearance(struct cli *c)
 {
-	const char *lang = c->options.lang, *color = c->options.color, *term = host_env(c->host, "TERM"), *no_color = host_env(c->host, "NO_COLOR");
+	const char *lang = c->options.lang, *color = c->options.color, *term = host_env(c->host, "TERM"),
+		   *no_color = host_env(c->host, "NO_COLOR");
 	if (lang && strncmp(lang, "zh", 2) == 0)
 		c->chinese = c->unicode = true;
 	else if (lang && strncmp(lang, "en", 2) == 0)
@@ -77,7 +96,8 @@ static int appearance(struct cli *c)
 	else if (color && strcmp(color, "never") == 0)
 		c->color = false;
 	else if (color && strcmp(color, "auto") != 0)
-		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--color is auto, always or never, not '%s'", "--color 只能是 auto、always 或 never，而不是“%s”"), color);
+		return cli_fail(c, EXIT_USAGE,
+			cli_tr(c, "--color is auto, always or never, not '%s'", "--color 只能是 auto、always 或 never，而不是“%s”"), color);
 	cli_say_in(c);
 	return 0;
 }
@@ -88,18 +108,24 @@ static int help(struct cli *c)
 	if (c->command) {
 		buf_fmt(&out, "%s\n  %s\n\n", c->command->usage, cli_tr(c, c->command->english, c->command->chinese));
 	} else {
-		buf_fmt(&out, "davy %s%s\n\n", DAVY_VERSION, cli_tr(c, ": says before a PyTorch job starts whether this machine can run it, and after it failed, why", "：在 PyTorch 任务启动前判断本机能否运行，失败后说明原因"));
+		buf_fmt(&out, "davy %s%s\n\n", DAVY_VERSION,
+			cli_tr(c, ": says before a PyTorch job starts whether this machine can run it, and after it failed, why",
+				"：在 PyTorch 任务启动前判断本机能否运行，失败后说明原因"));
 		for (size_t i = 0; i < cli_command_count; i++)
 			buf_fmt(&out, "  %-10s %s\n", cli_commands[i].name, cli_tr(c, cli_commands[i].english, cli_commands[i].chinese));
 		buf_char(&out, '\n');
 	}
 	options_help(c, &out);
 	if (c->command && c->command->run == cli_run)
-		buf_fmt(&out, "\n%s\n", cli_tr(c, "exit status: the command's, 128 + N when signal N ended it; 1 not started because of a fault, 64 usage, 126 or 127 the command cannot be started",
-			"退出码：所运行命令的退出码，被信号 N 终止时为 128 + N；1 因故障未启动，64 用法错误，126 或 127 命令无法启动"));
+		buf_fmt(&out, "\n%s\n",
+			cli_tr(c,
+				"exit status: the command's, 128 + N when signal N ended it; 1 not started because of a fault, 64 usage, 126 or 127 the command cannot be started",
+				"退出码：所运行命令的退出码，被信号 N 终止时为 128 + N；1 因故障未启动，64 用法错误，126 或 127 命令无法启动"));
 	else
-		buf_fmt(&out, "\n%s\n", cli_tr(c, "exit status: 0 nothing wrong, 1 a fault, 2 could not tell, 64 usage, 66 no such input, 70 Davy's own failure",
-		"退出码：0 未发现问题，1 发现故障，2 无法判断，64 用法错误，66 输入不存在，70 Davy 自身出错"));
+		buf_fmt(&out, "\n%s\n",
+			cli_tr(c,
+				"exit status: 0 nothing wrong, 1 a fault, 2 could not tell, 64 usage, 66 no such input, 70 Davy's own failure",
+				"退出码：0 未发现问题，1 发现故障，2 无法判断，64 用法错误，66 输入不存在，70 Davy 自身出错"));
 	int rc = cli_print(&out, EXIT_FINE);
 	buf_free(&out);
 	return rc;
@@ -131,7 +157,8 @@ static void command_first(int argc, char **argv)
 {
 	int at = 1;
 	while (at < argc && argv[at][0] == '-') {
-		bool takes_word = strcmp(argv[at], "--lang") == 0 || strcmp(argv[at], "--color") == 0 || strcmp(argv[at], "--knowledge") == 0;
+		bool takes_word = strcmp(argv[at], "--lang") == 0 || strcmp(argv[at], "--color") == 0 ||
+			strcmp(argv[at], "--knowledge") == 0;
 		at += takes_word ? 2 : 1;
 	}
 	if (at >= argc || (!find_command(argv[at]) && strcmp(argv[at], "help") != 0))
@@ -163,14 +190,16 @@ int main(int argc, char **argv)
 			bool one = argc > 2 && argv[2][0] != '-';
 			c.command = one ? find_command(argv[2]) : NULL;
 			if (one && !c.command)
-				return cli_fail(&c, EXIT_USAGE, cli_tr(&c, "no command '%s'; see davy --help", "没有命令“%s”；见 davy --help"), argv[2]);
+				return cli_fail(&c, EXIT_USAGE,
+					cli_tr(&c, "no command '%s'; see davy --help", "没有命令“%s”；见 davy --help"), argv[2]);
 			if (options_parse(&c, argc, argv, one ? 3 : 2, &why) < 0)
 				return cli_fail(&c, EXIT_USAGE, "%s", why);
 			int failed = appearance(&c);
 			return failed ? failed : help(&c);
 		}
 		if (!c.command)
-			return cli_fail(&c, EXIT_USAGE, cli_tr(&c, "no command '%s'; see davy --help", "没有命令“%s”；见 davy --help"), argv[1]);
+			return cli_fail(
+				&c, EXIT_USAGE, cli_tr(&c, "no command '%s'; see davy --help", "没有命令“%s”；见 davy --help"), argv[1]);
 		from = 2;
 	}
 	bool bare = !c.command;

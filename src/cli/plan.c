@@ -67,9 +67,14 @@ static int examine(struct cli *c, struct examination *e)
 	judge_derive(&e->judge);
 	for (const struct facts_row *row = e->facts->first[TABLE_gpu]; row; row = row->next)
 		if (!facts_get_text(row, gpu__compute_capability))
-			return cli_fail(c, EXIT_USAGE, cli_tr(c, "no GPU '%s' in the tables; nvidia-smi -L prints the full name", "表中没有 GPU“%s”；完整名称见 nvidia-smi -L"), facts_get_text(row, gpu__name));
+			return cli_fail(c, EXIT_USAGE,
+				cli_tr(c, "no GPU '%s' in the tables; nvidia-smi -L prints the full name",
+					"表中没有 GPU“%s”；完整名称见 nvidia-smi -L"),
+				facts_get_text(row, gpu__name));
 	if (c->options.driver && !(c->options.driver[0] >= '0' && c->options.driver[0] <= '9'))
-		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--driver is a version as 535.104.05, not '%s'", "--driver 应为 535.104.05 这样的版本，而不是“%s”"), c->options.driver);
+		return cli_fail(c, EXIT_USAGE,
+			cli_tr(c, "--driver is a version as 535.104.05, not '%s'", "--driver 应为 535.104.05 这样的版本，而不是“%s”"),
+			c->options.driver);
 	return 0;
 }
 
@@ -101,8 +106,8 @@ static void refused(struct cli *c, const struct plan *p, struct buf *out)
 			continue;
 		}
 		const char *reason = k->refusal ? k->refusal
-			: k->fresh          ? cli_tr(c, "released in the last weeks: choose it with --torch", "最近几周才发布：可用 --torch 指定")
-					    : cli_tr(c, "fits too; the one above is the better match", "也可以用；上面的更合适");
+			: k->fresh ? cli_tr(c, "released in the last weeks: choose it with --torch", "最近几周才发布：可用 --torch 指定")
+				   : cli_tr(c, "fits too; the one above is the better match", "也可以用；上面的更合适");
 		if (!n++)
 			buf_fmt(out, "\n  %s\n", cli_tr(c, "Not chosen", "未选用"));
 		buf_fmt(out, "    torch %-8s %-8s ", k->torch, k->variant);
@@ -120,7 +125,10 @@ static void readiness(struct cli *c, struct judge *j, const struct plan *p, stru
 	for (const struct plan_check *k = plan_source_readiness(j, p); k; k = k->next) {
 		buf_fmt(out, "    %s %s", c->unicode ? marks[k->good] : ascii[k->good], k->what);
 		text_pad(out, 26 - text_width(str_of(k->what)));
-		text_wrap(out, str_of(arena_printf(c->arena, "%s%s%s", k->found ? k->found : "", k->found && k->says ? cli_tr(c, ": ", "：") : "", k->says ? k->says : "")), 32, 32, c->columns);
+		text_wrap(out,
+			str_of(arena_printf(c->arena, "%s%s%s", k->found ? k->found : "", k->found && k->says ? cli_tr(c, ": ", "：") : "",
+				k->says ? k->says : "")),
+			32, 32, c->columns);
 		buf_char(out, '\n');
 	}
 }
@@ -149,7 +157,8 @@ static void print_text(struct cli *c, struct judge *j, const struct plan *p, str
 	}
 	if (c->options.from_source) {
 		readiness(c, j, p, out);
-		section(c, out, cli_tr(c, "The build script (--script prints it alone)", "构建脚本（--script 可单独输出）"), plan_source_script(j, p));
+		section(c, out, cli_tr(c, "The build script (--script prints it alone)", "构建脚本（--script 可单独输出）"),
+			plan_source_script(j, p));
 	} else if (c->options.docker) {
 		section(c, out, cli_tr(c, "The vendor's image", "厂商镜像"), p->docker);
 		section(c, out, cli_tr(c, "Or a small Dockerfile", "或使用简短的 Dockerfile"), p->dockerfile);
@@ -294,19 +303,30 @@ int cli_plan(struct cli *c)
 	if (c->arg_count)
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "plan takes no arguments: '%s'", "plan 不接受参数：“%s”"), c->args[0]);
 	if (c->options.offline + c->options.docker + c->options.from_source > 1)
-		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "of --offline, --docker and --from-source name one", "--offline、--docker、--from-source 只能选一个"));
-	if (c->options.torch && !is_version_number(arena_printf(c->arena, "2%s", strchr(c->options.torch, '.') ? strchr(c->options.torch, '.') : "")))
-		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--torch is a release as 2.4.1, not '%s'", "--torch 应为 2.4.1 这样的版本，而不是“%s”"), c->options.torch);
+		return cli_fail(c, EXIT_USAGE, "%s",
+			cli_tr(c, "of --offline, --docker and --from-source name one", "--offline、--docker、--from-source 只能选一个"));
+	if (c->options.torch &&
+		!is_version_number(arena_printf(c->arena, "2%s", strchr(c->options.torch, '.') ? strchr(c->options.torch, '.') : "")))
+		return cli_fail(c, EXIT_USAGE,
+			cli_tr(c, "--torch is a release as 2.4.1, not '%s'", "--torch 应为 2.4.1 这样的版本，而不是“%s”"),
+			c->options.torch);
 	if (c->options.arch && !is_word(c->options.arch))
-		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--arch is x86_64 or aarch64, not '%s'", "--arch 应为 x86_64 或 aarch64，而不是“%s”"), c->options.arch);
+		return cli_fail(c, EXIT_USAGE,
+			cli_tr(c, "--arch is x86_64 or aarch64, not '%s'", "--arch 应为 x86_64 或 aarch64，而不是“%s”"), c->options.arch);
 	if (c->options.libc && strcmp(c->options.libc, "musl") != 0 && !is_version_number(c->options.libc))
-		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--libc is a glibc version as 2.28, or musl, not '%s'", "--libc 应为 2.28 这样的 glibc 版本或 musl，而不是“%s”"), c->options.libc);
+		return cli_fail(c, EXIT_USAGE,
+			cli_tr(c, "--libc is a glibc version as 2.28, or musl, not '%s'",
+				"--libc 应为 2.28 这样的 glibc 版本或 musl，而不是“%s”"),
+			c->options.libc);
 	int rc = examine(c, &e);
 	if (rc)
 		return rc;
 	struct plan_mirror mirror;
 	if (c->options.mirror && !plan_mirror_find(&e.judge, c->options.mirror, &mirror))
-		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--mirror %s: not known; known are %s, or the URL of an index", "--mirror %s：未知；已知的有 %s，也可给出索引的 URL"), c->options.mirror, plan_mirror_names(&e.judge));
+		return cli_fail(c, EXIT_USAGE,
+			cli_tr(c, "--mirror %s: not known; known are %s, or the URL of an index",
+				"--mirror %s：未知；已知的有 %s，也可给出索引的 URL"),
+			c->options.mirror, plan_mirror_names(&e.judge));
 	struct plan_wish wish = {.torch = c->options.torch, .backend = c->options.backend, .mirror = c->options.mirror ? &mirror : NULL};
 	plan_make(&e.judge, &wish, &p);
 	struct buf out = BUF_MAX((size_t)16 << 20);

@@ -18,9 +18,11 @@ static void schema_text(struct buf *out)
 		struct facts_table_info info = facts_table((enum facts_table)t);
 		buf_fmt(out, "%s: %s\n", info.name, info.doc);
 		for (int i = info.first; i < info.end; i++)
-			buf_fmt(out, "  %-24s %-5s %-8s %s\n", facts_columns[i].name, types[facts_columns[i].type], facts_columns[i].unit, facts_columns[i].doc);
+			buf_fmt(out, "  %-24s %-5s %-8s %s\n", facts_columns[i].name, types[facts_columns[i].type], facts_columns[i].unit,
+				facts_columns[i].doc);
 	}
-	buf_text(out, "gap: a value or a table that could not be had (tbl, row, col, reason, origin, detail, node)\nk_<name>: the compatibility tables of knowledge/tables\n");
+	buf_text(out,
+		"gap: a value or a table that could not be had (tbl, row, col, reason, origin, detail, node)\nk_<name>: the compatibility tables of knowledge/tables\n");
 }
 
 static void schema_json(struct json_writer *w)
@@ -62,18 +64,10 @@ static int print_json(struct cli *c, struct store_query *q, struct buf *out)
 		for (int i = 0; i < columns; i++) {
 			const char *name = store_column_name(q, i);
 			switch (store_kind_of(q, i)) {
-			case STORE_NULL:
-				json_null(&w, name);
-				break;
-			case STORE_INT:
-				json_int(&w, name, store_int(q, i));
-				break;
-			case STORE_REAL:
-				json_real(&w, name, store_real(q, i));
-				break;
-			case STORE_TEXT:
-				json_text(&w, name, store_text(q, i));
-				break;
+			case STORE_NULL: json_null(&w, name); break;
+			case STORE_INT: json_int(&w, name, store_int(q, i)); break;
+			case STORE_REAL: json_real(&w, name, store_real(q, i)); break;
+			case STORE_TEXT: json_text(&w, name, store_text(q, i)); break;
 			}
 		}
 		json_close(&w, '}');
@@ -142,7 +136,9 @@ int cli_query(struct cli *c)
 		return status;
 	}
 	if (c->arg_count != 1)
-		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "one SQL query is expected: davy query \"SELECT name, version FROM package\"", "需要一条 SQL 查询：davy query \"SELECT name, version FROM package\""));
+		return cli_fail(c, EXIT_USAGE, "%s",
+			cli_tr(c, "one SQL query is expected: davy query \"SELECT name, version FROM package\"",
+				"需要一条 SQL 查询：davy query \"SELECT name, version FROM package\""));
 	struct host *door = cli_door(c, &status);
 	if (!door)
 		return status;
@@ -161,7 +157,11 @@ int cli_query(struct cli *c)
 	store_close(e.store);
 	if (rc < 0) {
 		buf_free(&out);
-		return cli_fail(c, EXIT_UNKNOWN, cli_tr(c, "the query did not end: %s", "查询未能完成：%s"), rc == -ETIMEDOUT ? cli_tr(c, "it took longer than 5 s", "超过 5 秒") : rc == -ENOMEM ? cli_tr(c, "it needs too much memory", "占用内存过多") : rc == -EFBIG ? cli_tr(c, "a value is larger than 1 MiB", "某个值超过 1 MiB") : strerror(-rc));
+		return cli_fail(c, EXIT_UNKNOWN, cli_tr(c, "the query did not end: %s", "查询未能完成：%s"),
+			rc == -ETIMEDOUT        ? cli_tr(c, "it took longer than 5 s", "超过 5 秒")
+				: rc == -ENOMEM ? cli_tr(c, "it needs too much memory", "占用内存过多")
+				: rc == -EFBIG  ? cli_tr(c, "a value is larger than 1 MiB", "某个值超过 1 MiB")
+						: strerror(-rc));
 	}
 	status = cli_print(&out, EXIT_FINE);
 	buf_free(&out);

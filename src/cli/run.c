@@ -1,4 +1,5 @@
-/* davy run: a check, the command, its log, and when it fails the cause. Standard output is the command's; what Davy says goes to standard error. */
+/* davy run: a check, the command, its log, and when it fails the cause. Standard output is the command's; what Davy says goes to standard
+ * error. */
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
@@ -57,13 +58,17 @@ static bool is_speaker(const struct running *r)
 static int usage(struct cli *c)
 {
 	if (!c->arg_count)
-		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "name the command: davy run -- python train.py", "请给出要运行的命令：davy run -- python train.py"));
+		return cli_fail(c, EXIT_USAGE, "%s",
+			cli_tr(c, "name the command: davy run -- python train.py", "请给出要运行的命令：davy run -- python train.py"));
 	if (c->options.json)
-		return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "run has no --json: standard output is the command's; afterwards: davy history show --json", "run 没有 --json：标准输出属于所运行的命令；结束后可用 davy history show --json"));
+		return cli_fail(c, EXIT_USAGE, "%s",
+			cli_tr(c, "run has no --json: standard output is the command's; afterwards: davy history show --json",
+				"run 没有 --json：标准输出属于所运行的命令；结束后可用 davy history show --json"));
 	return 0;
 }
 
-/* The facts, and unless --no-check their judgement. Only a wrong option ends here: what Davy cannot do must not keep the command from running. */
+/* The facts, and unless --no-check their judgement. Only a wrong option ends here: what Davy cannot do must not keep the command from
+ * running. */
 static int examine(struct running *r)
 {
 	struct cli *c = r->c;
@@ -92,19 +97,26 @@ static void add_header(struct running *r)
 	report_header(&report, &r->said);
 	const struct finding *f = r->e.judgement.findings;
 	if (f && f->status == STATUS_FAIL && !r->c->options.no_check && !r->c->options.force)
-		buf_fmt(&r->said, cli_tr(r->c, "[davy] started all the same, for it need not concern this command: %s: %s\n", "[davy] 该问题未必影响此命令，仍然启动：%s：%s\n"), f->cause, f->title ? f->title : f->cause);
+		buf_fmt(&r->said,
+			cli_tr(r->c, "[davy] started all the same, for it need not concern this command: %s: %s\n",
+				"[davy] 该问题未必影响此命令，仍然启动：%s：%s\n"),
+			f->cause, f->title ? f->title : f->cause);
 }
 
 /* 0 to start it; else the exit status, said. */
 static int refuse(struct running *r)
 {
 	struct cli *c = r->c;
-	const struct finding *f = r->examined && !c->options.no_check ? run_program_stop(&r->program, &r->e.judgement, c->options.backend != NULL) : NULL;
+	const struct finding *f = r->examined && !c->options.no_check
+		? run_program_stop(&r->program, &r->e.judgement, c->options.backend != NULL)
+		: NULL;
 	if (!f)
 		return 0;
 	if (c->options.force) {
 		if (is_speaker(r))
-			buf_fmt(&r->said, cli_tr(c, "[davy] started in spite of %s: %s (--force)\n", "[davy] 尽管存在 %s（%s），仍按 --force 启动\n"), f->cause, f->title ? f->title : f->cause);
+			buf_fmt(&r->said,
+				cli_tr(c, "[davy] started in spite of %s: %s (--force)\n", "[davy] 尽管存在 %s（%s），仍按 --force 启动\n"),
+				f->cause, f->title ? f->title : f->cause);
 		return 0;
 	}
 	struct report report = cli_report(c, &r->e.judgement, r->e.facts);
@@ -113,7 +125,10 @@ static int refuse(struct running *r)
 		report_quiet(&report, &r->said);
 	else
 		report_terminal(&report, &r->said);
-	buf_fmt(&r->said, cli_tr(c, "[davy] not started: %s. davy run --force -- ... starts it all the same.\n", "[davy] 未启动：%s。如仍要启动，请用 davy run --force -- ...\n"), f->title ? f->title : f->cause);
+	buf_fmt(&r->said,
+		cli_tr(c, "[davy] not started: %s. davy run --force -- ... starts it all the same.\n",
+			"[davy] 未启动：%s。如仍要启动，请用 davy run --force -- ...\n"),
+		f->title ? f->title : f->cause);
 	say(r);
 	return EXIT_FAULT;
 }
@@ -133,8 +148,19 @@ static void begin_record(struct running *r)
 	struct redactor *redactor = redactor_new_plain(c->arena);
 	clock_gettime(CLOCK_REALTIME, &now);
 	r->place = history_place(c->arena, c->host);
-	r->start = (struct history_start){.place = r->place, .job = r->job.key, .launcher = r->job.launcher, .node = r->job.node, .boot = boot_id(c), .rank = r->job.rank, .local_rank = r->job.local_rank, .world = r->job.world, .pid = getpid(),
-		.started_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, .cwd = host_cwd(c->host), .subject = r->program.script ? r->program.script : r->argv[0], .command = redact_command(redactor, r->argv, r->argc)};
+	r->start = (struct history_start){.place = r->place,
+		.job = r->job.key,
+		.launcher = r->job.launcher,
+		.node = r->job.node,
+		.boot = boot_id(c),
+		.rank = r->job.rank,
+		.local_rank = r->job.local_rank,
+		.world = r->job.world,
+		.pid = getpid(),
+		.started_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
+		.cwd = host_cwd(c->host),
+		.subject = r->program.script ? r->program.script : r->argv[0],
+		.command = redact_command(redactor, r->argv, r->argc)};
 	host_process_began(c->host, getpid(), &r->start.began);
 	if (c->options.note)
 		r->start.note = str_dup(c->arena, redact_secrets(redactor, str_of(c->options.note)));
@@ -144,7 +170,9 @@ static void begin_record(struct running *r)
 		char stamp[32];
 		struct tm tm;
 		strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", gmtime_r(&now.tv_sec, &tm));
-		r->start.log = r->job.rank >= 0 ? arena_printf(c->arena, "%s-%s-%ld.rank%lld.log.zst", stamp, r->job.node, (long)getpid(), (long long)r->job.rank) : arena_printf(c->arena, "%s-%s-%ld.log.zst", stamp, r->job.node, (long)getpid());
+		r->start.log = r->job.rank >= 0
+			? arena_printf(c->arena, "%s-%s-%ld.rank%lld.log.zst", stamp, r->job.node, (long)getpid(), (long long)r->job.rank)
+			: arena_printf(c->arena, "%s-%s-%ld.log.zst", stamp, r->job.node, (long)getpid());
 		r->log_path = arena_printf(c->arena, "%s/%s", r->place.logs, r->start.log);
 	}
 	r->starting = history_begin_task(history_write_start, &r->start);
@@ -154,18 +182,12 @@ static void begin_record(struct running *r)
 static const char *problem(struct cli *c, int error)
 {
 	switch (-error) {
-	case EBUSY:
-		return cli_tr(c, "others kept it busy", "一直被其他进程占用");
-	case EBADMSG:
-		return cli_tr(c, "history.sqlite there is damaged or no history", "其中的 history.sqlite 已损坏或不是历史记录");
-	case EPROTO:
-		return cli_tr(c, "a newer Davy made it", "由更新版本的 Davy 创建");
-	case EMEDIUMTYPE:
-		return cli_tr(c, "history.sqlite there is no regular file", "其中的 history.sqlite 不是普通文件");
-	case ETIMEDOUT:
-		return cli_tr(c, "the file system does not answer", "文件系统没有响应");
-	default:
-		return strerror(-error);
+	case EBUSY: return cli_tr(c, "others kept it busy", "一直被其他进程占用");
+	case EBADMSG: return cli_tr(c, "history.sqlite there is damaged or no history", "其中的 history.sqlite 已损坏或不是历史记录");
+	case EPROTO: return cli_tr(c, "a newer Davy made it", "由更新版本的 Davy 创建");
+	case EMEDIUMTYPE: return cli_tr(c, "history.sqlite there is no regular file", "其中的 history.sqlite 不是普通文件");
+	case ETIMEDOUT: return cli_tr(c, "the file system does not answer", "文件系统没有响应");
+	default: return strerror(-error);
 	}
 }
 
@@ -173,7 +195,11 @@ static void say_unrecorded(struct running *r, int error)
 {
 	struct cli *c = r->c;
 	if (is_speaker(r))
-		buf_fmt(&r->said, cli_tr(c, "[davy] this attempt is not recorded: %s%s%s\n", "[davy] 本次尝试未能记录：%s%s%s\n"), r->place.folder ? r->place.folder : cli_tr(c, "neither XDG_STATE_HOME nor HOME is set to an absolute path", "XDG_STATE_HOME 和 HOME 均未设为绝对路径"), r->place.folder ? cli_tr(c, ": ", "：") : "", r->place.folder ? problem(c, error) : "");
+		buf_fmt(&r->said, cli_tr(c, "[davy] this attempt is not recorded: %s%s%s\n", "[davy] 本次尝试未能记录：%s%s%s\n"),
+			r->place.folder ? r->place.folder
+					: cli_tr(c, "neither XDG_STATE_HOME nor HOME is set to an absolute path",
+						  "XDG_STATE_HOME 和 HOME 均未设为绝对路径"),
+			r->place.folder ? cli_tr(c, ": ", "：") : "", r->place.folder ? problem(c, error) : "");
 }
 
 static const char *outcome(const struct host_command_result *res)
@@ -191,14 +217,21 @@ static void end_record(struct running *r, const char *how, int64_t status, int64
 		r->place.folder = NULL; /* nobody asks this disk again */
 		return;
 	}
-	if (!r->start.id && r->place.folder && (r->start.error == -EBUSY || r->start.error == -ENOSPC) && !history_in_time(history_write_start, &r->start, WRITE_MS))
+	if (!r->start.id && r->place.folder && (r->start.error == -EBUSY || r->start.error == -ENOSPC) &&
+		!history_in_time(history_write_start, &r->start, WRITE_MS))
 		r->start.error = -ETIMEDOUT;
 	if (!r->start.id) {
 		say_unrecorded(r, r->start.error);
 		return;
 	}
 	static struct history_end e; /* stays, when the disk never answers */
-	e = (struct history_end){.place = r->place, .id = r->start.id, .rank = r->start.rank, .ended_ms = ended_ms, .outcome = how, .status = status, .signal = signal};
+	e = (struct history_end){.place = r->place,
+		.id = r->start.id,
+		.rank = r->start.rank,
+		.ended_ms = ended_ms,
+		.outcome = how,
+		.status = status,
+		.signal = signal};
 	if (r->log) {
 		e.log_bytes = (int64_t)run_log_packed(r->log).len;
 		e.log_left_out = (int64_t)run_log_left_out(r->log);
@@ -227,7 +260,15 @@ static void record_cause(struct running *r, const struct finding *f)
 	static struct history_cause cause;
 	if (!r->start.id || !f)
 		return;
-	cause = (struct history_cause){.place = r->place, .id = r->start.id, .rank = r->start.rank, .cause = f->cause, .certainty = certainty_name(f->certainty), .stage = stage_names[f->stage], .title = f->title, .says = f->says, .evidence = evidence_of(r->c, f)};
+	cause = (struct history_cause){.place = r->place,
+		.id = r->start.id,
+		.rank = r->start.rank,
+		.cause = f->cause,
+		.certainty = certainty_name(f->certainty),
+		.stage = stage_names[f->stage],
+		.title = f->title,
+		.says = f->says,
+		.evidence = evidence_of(r->c, f)};
 	history_in_time(history_write_cause, &cause, WRITE_MS);
 }
 
@@ -264,15 +305,21 @@ static void start_command(struct running *r)
 	say(r);
 	host_command_run((char *const *)(uintptr_t)r->argv, says_nccl_debug(r) ? NULL : warn, listen_to, r, &r->result);
 	if (r->result.error)
-		buf_fmt(&r->said, "davy: %s: %s\n", r->argv[0], r->result.error == ENOENT ? cli_tr(r->c, "command not found", "找不到该命令") : strerror(r->result.error));
+		buf_fmt(&r->said, "davy: %s: %s\n", r->argv[0],
+			r->result.error == ENOENT ? cli_tr(r->c, "command not found", "找不到该命令") : strerror(r->result.error));
 	if (r->log && !run_log_finish(r->log, LOG_MS)) {
 		r->log = NULL; /* its thread hangs on the disk and has it */
-		buf_text(&r->said, cli_tr(r->c, "[davy] the log is not whole: its file system does not answer\n", "[davy] 日志不完整：文件系统没有响应\n"));
+		buf_text(&r->said,
+			cli_tr(r->c, "[davy] the log is not whole: its file system does not answer\n",
+				"[davy] 日志不完整：文件系统没有响应\n"));
 	} else if (r->log && run_log_error(r->log) && is_speaker(r)) {
-		buf_fmt(&r->said, cli_tr(r->c, "[davy] the log is not whole: %s: %s\n", "[davy] 日志不完整：%s：%s\n"), r->log_path, strerror(-run_log_error(r->log)));
+		buf_fmt(&r->said, cli_tr(r->c, "[davy] the log is not whole: %s: %s\n", "[davy] 日志不完整：%s：%s\n"), r->log_path,
+			strerror(-run_log_error(r->log)));
 	}
 	if (r->result.lost_bytes)
-		buf_fmt(&r->said, cli_tr(r->c, "[davy] %llu bytes of output could not be passed on: %s\n", "[davy] 有 %llu 字节的输出未能写出：%s\n"), (unsigned long long)r->result.lost_bytes, strerror(r->result.lost_error));
+		buf_fmt(&r->said,
+			cli_tr(r->c, "[davy] %llu bytes of output could not be passed on: %s\n", "[davy] 有 %llu 字节的输出未能写出：%s\n"),
+			(unsigned long long)r->result.lost_bytes, strerror(r->result.lost_error));
 }
 
 /* -- after a failure ----------------------------------------------------------------------------------------------------- */
@@ -290,18 +337,28 @@ static int64_t oom_kills(struct cli *c)
 	return -1;
 }
 
-/* A shell says how its child died; here we are the shell. Of SIGKILL the reader thinks of the kernel: when that has killed nobody meanwhile, it was somebody else. */
+/* A shell says how its child died; here we are the shell. Of SIGKILL the reader thinks of the kernel: when that has killed nobody
+ * meanwhile, it was somebody else. */
 static struct str last_words(struct running *r)
 {
 	const struct host_command_result *res = &r->result;
 	if (res->signal == SIGKILL && r->oom_kills >= 0 && oom_kills(r->c) == r->oom_kills) {
-		buf_text(&r->said, cli_tr(r->c, "[davy] killed by SIGKILL from outside; the kernel's out-of-memory killer killed nobody in that time\n", "[davy] 被外部用 SIGKILL 终止；在此期间内核的 OOM killer 没有终止任何进程\n"));
+		buf_text(&r->said,
+			cli_tr(r->c,
+				"[davy] killed by SIGKILL from outside; the kernel's out-of-memory killer killed nobody in that time\n",
+				"[davy] 被外部用 SIGKILL 终止；在此期间内核的 OOM killer 没有终止任何进程\n"));
 		return str_n(NULL, 0);
 	}
 	if (res->signal == SIGKILL)
 		return str_of(arena_printf(r->c->arena, "Signal 9 (SIGKILL) received by PID %ld\n", (long)res->pid));
 	if (res->signal == SIGSEGV || res->signal == SIGBUS || res->signal == SIGABRT || res->signal == SIGILL || res->signal == SIGFPE)
-		return str_of(arena_printf(r->c->arena, "line 1: %ld %s (core dumped) %s\n", (long)res->pid, res->signal == SIGSEGV ? "Segmentation fault     " : res->signal == SIGBUS ? "Bus error              " : res->signal == SIGABRT ? "Aborted                " : res->signal == SIGILL ? "Illegal instruction    " : "Floating point exception", r->start.command));
+		return str_of(arena_printf(r->c->arena, "line 1: %ld %s (core dumped) %s\n", (long)res->pid,
+			res->signal == SIGSEGV           ? "Segmentation fault     "
+				: res->signal == SIGBUS  ? "Bus error              "
+				: res->signal == SIGABRT ? "Aborted                "
+				: res->signal == SIGILL  ? "Illegal instruction    "
+							 : "Floating point exception",
+			r->start.command));
 	return str_n(NULL, 0);
 }
 
@@ -326,11 +383,17 @@ static void say_where(struct running *r)
 	if (c->options.quiet)
 		return;
 	if (r->start.id && r->start.since && r->start.changes > 0)
-		buf_fmt(&r->said, r->start.changes > 1 ? cli_tr(c, "[davy] %d things changed at once since attempt %lld: %s. davy history diff\n", "[davy] 与第 %2$lld 次尝试相比同时改变了 %1$d 处：%3$s。davy history diff\n")
-						       : cli_tr(c, "[davy] %d thing changed since attempt %lld: %s\n", "[davy] 与第 %2$lld 次尝试相比改变了 %1$d 处：%3$s\n"),
+		buf_fmt(&r->said,
+			r->start.changes > 1 ? cli_tr(c, "[davy] %d things changed at once since attempt %lld: %s. davy history diff\n",
+						       "[davy] 与第 %2$lld 次尝试相比同时改变了 %1$d 处：%3$s。davy history diff\n")
+					     : cli_tr(c, "[davy] %d thing changed since attempt %lld: %s\n",
+						       "[davy] 与第 %2$lld 次尝试相比改变了 %1$d 处：%3$s\n"),
 			r->start.changes, (long long)r->start.since, r->start.changed);
 	if (r->start.id)
-		buf_fmt(&r->said, cli_tr(c, "[davy] attempt %lld, exit status %d: davy history show %lld\n", "[davy] 第 %lld 次尝试，退出码 %d：davy history show %lld\n"), (long long)r->start.id, r->result.status, (long long)r->start.id);
+		buf_fmt(&r->said,
+			cli_tr(c, "[davy] attempt %lld, exit status %d: davy history show %lld\n",
+				"[davy] 第 %lld 次尝试，退出码 %d：davy history show %lld\n"),
+			(long long)r->start.id, r->result.status, (long long)r->start.id);
 }
 
 static void explain(struct running *r)
@@ -345,7 +408,8 @@ static void explain(struct running *r)
 	struct str words = last_words(r), packed = r->log && run_log_bytes(r->log) ? run_log_packed(r->log) : str_n(NULL, 0);
 	bool first = may_speak(r, said, &by);
 	if (packed.len)
-		text[n++] = (struct explain_text){r->job.rank >= 0 ? arena_printf(now.arena, "rank%lld.log", (long long)r->job.rank) : "output", packed};
+		text[n++] = (struct explain_text){
+			r->job.rank >= 0 ? arena_printf(now.arena, "rank%lld.log", (long long)r->job.rank) : "output", packed};
 	if (words.len)
 		text[n++] = (struct explain_text){"davy run", words};
 	if (!n)
@@ -359,7 +423,8 @@ static void explain(struct running *r)
 	int rc = explain_texts(&now, text, n, &out, &j);
 	const struct finding *f = rc == 0 && j.findings && j.findings->status == STATUS_FAIL ? j.findings : NULL;
 	if (f && !first && strcmp(f->cause, said) == 0)
-		buf_fmt(&r->said, cli_tr(&now, "[davy] rank %lld: the same as rank %lld: %s\n", "[davy] 进程 %lld：与进程 %lld 相同：%s\n"), (long long)r->job.rank, (long long)by, f->cause);
+		buf_fmt(&r->said, cli_tr(&now, "[davy] rank %lld: the same as rank %lld: %s\n", "[davy] 进程 %lld：与进程 %lld 相同：%s\n"),
+			(long long)r->job.rank, (long long)by, f->cause);
 	else if (first || (f && f->certainty != POSSIBLE))
 		buf_str(&r->said, buf_view(&out));
 	buf_free(&out);

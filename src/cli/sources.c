@@ -34,7 +34,8 @@ static void add_folder(struct cli *c, struct sources *s, const char *name, const
 		return;
 	for (size_t i = 0; i < list.count; i++) {
 		struct host_stat st;
-		const char *inside = arena_printf(c->arena, "%s/%s", path, list.names[i]), *shown = arena_printf(c->arena, "%s/%s", name, list.names[i]);
+		const char *inside = arena_printf(c->arena, "%s/%s", path, list.names[i]),
+			   *shown = arena_printf(c->arena, "%s/%s", name, list.names[i]);
 		if (list.names[i][0] == '.' || host_lstat(c->host, inside, &st) < 0)
 			continue;
 		if (st.kind == HOST_LINK && host_stat(c->host, inside, &st) < 0)
@@ -212,7 +213,11 @@ int sources_report(struct cli *c, const struct sources *s)
 		if (!error)
 			continue;
 		failed++;
-		reason = error == -EBADMSG ? cli_tr(c, "a damaged Flight Recorder dump", "损坏的 Flight Recorder 转储") : error == -EPERM && s->source[i].path ? cli_tr(c, "a pickle that wants code to run: refused", "该 pickle 要求执行代码，已拒绝") : error == -EINVAL ? cli_tr(c, "not a regular file", "不是普通文件") : strerror(-error);
+		reason = error == -EBADMSG ? cli_tr(c, "a damaged Flight Recorder dump", "损坏的 Flight Recorder 转储")
+			: error == -EPERM && s->source[i].path
+			? cli_tr(c, "a pickle that wants code to run: refused", "该 pickle 要求执行代码，已拒绝")
+			: error == -EINVAL ? cli_tr(c, "not a regular file", "不是普通文件")
+					   : strerror(-error);
 		if (failed <= 5)
 			cli_fail(c, 0, "%s: %s", s->source[i].name, reason);
 	}

@@ -16,7 +16,8 @@ static bool is_noise(const struct facts_row *row)
 
 static void print_row(const struct facts_row *row, const char *clock, struct buf *out)
 {
-	const char *text = facts_get_text(row, event__text), *file = facts_get_text(row, event__file), *host = facts_get_text(row, event__host);
+	const char *text = facts_get_text(row, event__text), *file = facts_get_text(row, event__file),
+		   *host = facts_get_text(row, event__host);
 	int64_t line = 0, rank = -1, count = 1;
 	char who[64] = "";
 	facts_get_int(row, event__line, &line);
@@ -27,7 +28,8 @@ static void print_row(const struct facts_row *row, const char *clock, struct buf
 		snprintf(who, sizeof who, "%s", host);
 	if (clock)
 		buf_fmt(out, "  %-15s", clock);
-	buf_fmt(out, "  %-10s %-12s %s:%lld  %.160s", who, facts_get_text(row, event__class), file ? file : "-", (long long)line, text ? text : "");
+	buf_fmt(out, "  %-10s %-12s %s:%lld  %.160s", who, facts_get_text(row, event__class), file ? file : "-", (long long)line,
+		text ? text : "");
 	if (count > 1)
 		buf_fmt(out, "  (%lldx)", (long long)count);
 	buf_char(out, '\n');
@@ -68,7 +70,8 @@ static double year_clock(double t)
 	struct tm tm;
 	if (!gmtime_r(&whole, &tm) || tm.tm_mon < 0 || tm.tm_mon > 11)
 		return NAN;
-	return (days_before[tm.tm_mon] + tm.tm_mday - 1) * 86400.0 + tm.tm_hour * 3600.0 + tm.tm_min * 60.0 + tm.tm_sec + (t - (double)whole);
+	return (days_before[tm.tm_mon] + tm.tm_mday - 1) * 86400.0 + tm.tm_hour * 3600.0 + tm.tm_min * 60.0 + tm.tm_sec +
+		(t - (double)whole);
 }
 
 static int by_time(const void *x, const void *y)

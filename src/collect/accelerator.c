@@ -174,8 +174,8 @@ static void add_kfd_node(struct collect *c, const char *node, int64_t *index)
 	struct facts_row *row;
 	struct str text, bank;
 
-	if (host_read(c->host, path, 0, &text) < 0 || parse_kfd_property(text, "gfx_target_version", &target) < 0 || parse_kfd_gfx(c->arena, target, &gfx) < 0 ||
-	    parse_kfd_property(text, "location_id", &location) < 0)
+	if (host_read(c->host, path, 0, &text) < 0 || parse_kfd_property(text, "gfx_target_version", &target) < 0 ||
+		parse_kfd_gfx(c->arena, target, &gfx) < 0 || parse_kfd_property(text, "location_id", &location) < 0)
 		return;
 	parse_kfd_property(text, "domain", &domain);
 	parse_kfd_property(text, "vendor_id", &vendor);
@@ -260,7 +260,8 @@ static bool is_integrated(struct collect *c, const struct facts_row *pci)
 		return false;
 	for (; *path; path++)
 		depth += *path == '/';
-	return depth < 3 && host_intf(c->host, &vram, DEVICES "/%s/mem_info_vram_total", facts_get_text(pci, pci_device__address)) == 0 && vram < VRAM_OF_A_CARD;
+	return depth < 3 && host_intf(c->host, &vram, DEVICES "/%s/mem_info_vram_total", facts_get_text(pci, pci_device__address)) == 0 &&
+		vram < VRAM_OF_A_CARD;
 }
 
 static struct facts_row *add_row(struct collect *c, const struct accelerator_vendor *v, const struct facts_row *pci)
@@ -307,7 +308,7 @@ static void add_vendor(struct collect *c, const struct accelerator_vendor *v)
 		const char *kind = facts_get_text(r, pci_device__kind), *vendor = facts_get_text(r, pci_device__vendor);
 
 		if (kind && vendor && (str_is(str_of(kind), "gpu") || str_is(str_of(kind), "accelerator")) && !is_integrated(c, r) &&
-		    str_is(str_of(vendor), arena_printf(c->arena, "%04x", v->pci)))
+			str_is(str_of(vendor), arena_printf(c->arena, "%04x", v->pci)))
 			pci[count++] = r;
 	}
 	if (!render && (count > 0 || is_distinctive(v->nodes)))
@@ -354,7 +355,8 @@ static void add_driver(struct collect *c, const struct accelerator_vendor *v)
 	while (str_next_word(&modules, &name)) {
 		const char *module = str_dup(c->arena, name);
 
-		loaded |= facts_find(c->facts, kernel_module__name, module) != NULL || host_is_dir(c->host, arena_printf(c->arena, "/sys/module/%s", module));
+		loaded |= facts_find(c->facts, kernel_module__name, module) != NULL ||
+			host_is_dir(c->host, arena_printf(c->arena, "/sys/module/%s", module));
 		if (host_linef(c->host, &version, "/sys/module/%s/version", module) == 0 && version.len > 0)
 			driver_set_version(row, version, arena_printf(c->arena, "/sys/module/%s/version", module));
 	}

@@ -1,12 +1,12 @@
 #include "collect/accelerator.h"
 
-/* Device nodes and back ends from the vendors' own plug-ins and device managers; knowledge/tables/accel_backends.tsv has the sources. The order decides
- * which vendor a host belongs to that has several. */
+/* Device nodes and back ends from the vendors' own plug-ins and device managers; knowledge/tables/accel_backends.tsv has the sources. The
+ * order decides which vendor a host belongs to that has several. */
 const struct accelerator_vendor accelerator_vendors[] = {
 	{"nvidia", 0x10de, "nccl", "nvidia", "nvidia", "nvidiactl nvidia-uvm", "CUDA_VISIBLE_DEVICES"},
 	{"amd", 0x1002, "nccl", "amdgpu", "dri/renderD", "kfd", "HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES"},
 	{"ascend", 0x19e5, "hccl", "drv_davinci_intf ascend_drv drv_davinci_intf_host", "davinci", "davinci_manager devmm_svm hisi_hdc",
-	 "ASCEND_RT_VISIBLE_DEVICES"},
+		"ASCEND_RT_VISIBLE_DEVICES"},
 	{"cambricon", 0xcabc, "cncl", "cambricon_drv cambricon", "cambricon_dev", "cambricon_ctl", "MLU_VISIBLE_DEVICES"},
 	{"moorethreads", 0x1ed5, "mccl", "mtgpu", "mtgpu.", "", "MUSA_VISIBLE_DEVICES"},
 	{"hygon", 0x1d94, "nccl", "hydcu hycu amdgpu", "dri/renderD", "kfd mkfd", "HIP_VISIBLE_DEVICES"},
@@ -56,12 +56,14 @@ enum pci_kind accelerator_pci_kind(unsigned vendor, unsigned device, unsigned cl
 	case 0x1d94: /* Hygon also makes processors: root ports, USB, ... */
 	case 0x1ed5: return base == 0x03 || base == 0x12 || sub == 0x0b40 ? PCI_GPU : PCI_OTHER;
 	case 0x19e5: /* Huawei also makes network cards, disks and the VGA of its servers */
-		return base == 0x12 || (device & 0xff00) == 0xd100 || (device & 0xff00) == 0xd500 || (device & 0xff00) == 0xd800 ? PCI_ACCELERATOR
-		                                                                                                                 : PCI_OTHER;
+		return base == 0x12 || (device & 0xff00) == 0xd100 || (device & 0xff00) == 0xd500 || (device & 0xff00) == 0xd800
+			? PCI_ACCELERATOR
+			: PCI_OTHER;
 	case 0x1d0f: /* Amazon: the accelerators are 7064 Inf1, 7164 Trn1, 7264 Inf2, 7364 Trn2, 7564 Trn3; 0065 is a disk */
 		return (device & 0xf0fe) == 0x7064 ? PCI_ACCELERATOR : PCI_OTHER;
-	case 0x1ae0: /* Google: gVNIC and NVMe besides the TPU */
-		return base == 0x12 || base == 0xff ? PCI_ACCELERATOR : PCI_OTHER;
-	default: return accelerator_by_pci(vendor) && (base == 0x03 || base == 0x12 || sub == 0x0b40 || base == 0xff) ? PCI_ACCELERATOR : PCI_OTHER;
+	case 0x1ae0: /* Google: gVNIC and NVMe besides the TPU */ return base == 0x12 || base == 0xff ? PCI_ACCELERATOR : PCI_OTHER;
+	default:
+		return accelerator_by_pci(vendor) && (base == 0x03 || base == 0x12 || sub == 0x0b40 || base == 0xff) ? PCI_ACCELERATOR
+														     : PCI_OTHER;
 	}
 }

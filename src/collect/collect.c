@@ -27,8 +27,8 @@ const struct collector collectors[] = {
 const size_t collector_count = sizeof collectors / sizeof collectors[0];
 
 /* What the first collector fills alone: the interpreter and its packages. */
-static const enum facts_table of_python[] = {TABLE_python, TABLE_sys_path, TABLE_startup_code, TABLE_program, TABLE_local_module, TABLE_package, TABLE_conda_package, TABLE_requirement,
-	TABLE_requirement_conflict, TABLE_integrity, TABLE_numpy_user};
+static const enum facts_table of_python[] = {TABLE_python, TABLE_sys_path, TABLE_startup_code, TABLE_program, TABLE_local_module,
+	TABLE_package, TABLE_conda_package, TABLE_requirement, TABLE_requirement_conflict, TABLE_integrity, TABLE_numpy_user};
 
 /* How many of the collectors, from the first on, the tables need. */
 static size_t needed(const bool *asked)

@@ -1,7 +1,7 @@
 /* Collectors: the machine's state, read through the door, as facts.
  *
- * A collector never fails: what it cannot read is a gap. It judges nothing. The order stands in collect.c; a later collector may use the facts of an
- * earlier one.
+ * A collector never fails: what it cannot read is a gap. It judges nothing. The order stands in collect.c; a later collector may use the
+ * facts of an earlier one.
  */
 #ifndef COLLECT_COLLECT_H
 #define COLLECT_COLLECT_H
@@ -13,11 +13,11 @@ struct collect {
 	struct host *host;
 	struct facts *facts;
 	struct arena *arena;
-	const char *python;  /* --python: interpreter, venv or conda prefix; NULL: find it */
-	const char *backend; /* --for; NULL: by the devices found */
-	bool deep;           /* hash files too */
-	bool files_only;     /* start no probe: its facts are gaps */
-	bool for_lock;       /* read what only a lock needs: digests of RECORD files, conda's packages */
+	const char *python;      /* --python: interpreter, venv or conda prefix; NULL: find it */
+	const char *backend;     /* --for; NULL: by the devices found */
+	bool deep;               /* hash files too */
+	bool files_only;         /* start no probe: its facts are gaps */
+	bool for_lock;           /* read what only a lock needs: digests of RECORD files, conda's packages */
 	const struct lock *lock; /* a lock that the environment is compared with; NULL */
 	const char *lock_path;
 	const bool *asked; /* TABLE_COUNT: only these tables are wanted, and collectors that add nothing to them may stay out; NULL: all */
@@ -53,7 +53,7 @@ void collect_lock(struct collect *c); /* last */
 void collect_python(struct collect *c);
 void collect_torch_start(struct collect *c); /* begins to read the libraries, as soon as sys.path is known */
 void collect_torch(struct collect *c);       /* after python, late */
-void collect_toolkit(struct collect *c); /* after python */
+void collect_toolkit(struct collect *c);     /* after python */
 void collect_container(struct collect *c);
 void collect_mount(struct collect *c); /* after python: its prefix */
 void collect_limit(struct collect *c);

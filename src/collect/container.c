@@ -38,7 +38,8 @@ static const char *init_variable(struct collect *c)
 static struct sign find_engine(struct collect *c)
 {
 	const char *reason = NULL, *init = init_variable(c);
-	if (host_env(c->host, "APPTAINER_CONTAINER") || host_env(c->host, "SINGULARITY_CONTAINER") || host_exists(c->host, "/.singularity.d"))
+	if (host_env(c->host, "APPTAINER_CONTAINER") || host_env(c->host, "SINGULARITY_CONTAINER") ||
+		host_exists(c->host, "/.singularity.d"))
 		return (struct sign){"apptainer", "/.singularity.d"};
 	if (host_exists(c->host, "/run/.containerenv"))
 		return (struct sign){"podman", "/run/.containerenv"};
@@ -105,7 +106,8 @@ static void status_file(struct collect *c, struct facts_row *row)
 	}
 }
 
-/* The initial namespaces of a kernel have fixed inode numbers (include/uapi/linux/nsfs.h since 6.17, include/linux/proc_ns.h before); the network's has none. */
+/* The initial namespaces of a kernel have fixed inode numbers (include/uapi/linux/nsfs.h since 6.17, include/linux/proc_ns.h before); the
+ * network's has none. */
 static void name_spaces(struct collect *c, struct facts_row *row)
 {
 	const char *link;
@@ -142,7 +144,8 @@ static void device_rules(struct collect *c, struct facts_row *row)
 
 static void gpu_request(struct collect *c, struct facts_row *row)
 {
-	const char *visible = host_env(c->host, "NVIDIA_VISIBLE_DEVICES"), *capabilities = host_env(c->host, "NVIDIA_DRIVER_CAPABILITIES"), *require = host_env(c->host, "NVIDIA_REQUIRE_CUDA");
+	const char *visible = host_env(c->host, "NVIDIA_VISIBLE_DEVICES"), *capabilities = host_env(c->host, "NVIDIA_DRIVER_CAPABILITIES"),
+		   *require = host_env(c->host, "NVIDIA_REQUIRE_CUDA");
 	if (!host_has_env(c->host))
 		return;
 	if (visible)
@@ -155,7 +158,8 @@ static void gpu_request(struct collect *c, struct facts_row *row)
 		facts_gap(row, container__driver_capabilities, GAP_ABSENT, "environment", NULL);
 	if (require)
 		facts_text(row, container__require_cuda, require, "NVIDIA_REQUIRE_CUDA");
-	facts_bool(row, container__gpu_requested, visible && *visible && strcmp(visible, "void") != 0 && strcmp(visible, "none") != 0, "NVIDIA_VISIBLE_DEVICES");
+	facts_bool(row, container__gpu_requested, visible && *visible && strcmp(visible, "void") != 0 && strcmp(visible, "none") != 0,
+		"NVIDIA_VISIBLE_DEVICES");
 }
 
 /* A driver library that is a plain file of the image, and not a mount of the host's. */
@@ -174,8 +178,10 @@ static void image_driver(struct collect *c, struct facts_row *row)
 			if (!str_starts(name, "libcuda.so.") || name.len < 14)
 				continue;
 			const char *path = arena_printf(c->arena, "%s/%s", folders[i], list.names[k]);
-			/* Mounted files have a line of their own in mountinfo; an empty file is what an image keeps as a place to mount on. */
-			if (host_lstat(c->host, path, &st) < 0 || st.kind != HOST_FILE || !st.size || (mounts.ptr && str_has(mounts, arena_printf(c->arena, " %s ", path))))
+			/* Mounted files have a line of their own in mountinfo; an empty file is what an image keeps as a place to mount on.
+			 */
+			if (host_lstat(c->host, path, &st) < 0 || st.kind != HOST_FILE || !st.size ||
+				(mounts.ptr && str_has(mounts, arena_printf(c->arena, " %s ", path))))
 				continue;
 			facts_str(row, container__image_driver, str_skip(name, 11), path);
 			return;
@@ -192,7 +198,9 @@ void collect_container(struct collect *c)
 		s = (struct sign){"containerd", "/proc/self/mountinfo: an overlay as root, /etc/hosts mounted"};
 	facts_text(row, container__engine, s.engine, s.reason);
 	facts_text(row, container__reason, s.reason, s.reason);
-	facts_bool(row, container__kubernetes, host_env(c->host, "KUBERNETES_SERVICE_HOST") != NULL || host_exists(c->host, "/var/run/secrets/kubernetes.io"), "KUBERNETES_SERVICE_HOST");
+	facts_bool(row, container__kubernetes,
+		host_env(c->host, "KUBERNETES_SERVICE_HOST") != NULL || host_exists(c->host, "/var/run/secrets/kubernetes.io"),
+		"KUBERNETES_SERVICE_HOST");
 	int rc = host_list(c->host, "/sys/bus/pci/devices", &pci);
 	if (rc == 0 || rc == -ENOENT || rc == -EACCES)
 		facts_bool(row, container__sys_readable, rc == 0 && pci.count > 0, "/sys/bus/pci/devices");

@@ -1,4 +1,5 @@
-/* The NVIDIA driver: kernel module, its libraries in user space, its services. Files only; the probe adds what it sees (collect/probe.c). */
+/* The NVIDIA driver: kernel module, its libraries in user space, its services. Files only; the probe adds what it sees (collect/probe.c).
+ */
 #include "collect/collect.h"
 
 #include <errno.h>
@@ -75,7 +76,8 @@ static void add_parameter(struct collect *c, const char *module, struct str name
 	facts_str(row, module_parameter__value, value, origin);
 }
 
-/* The registry of the module nvidia: "Name: value" a line. Registry keys that force peer-to-peer on cards whose driver refuses it are a patch. */
+/* The registry of the module nvidia: "Name: value" a line. Registry keys that force peer-to-peer on cards whose driver refuses it are a
+ * patch. */
 static void read_params(struct collect *c, struct facts_row *row)
 {
 	static const char path[] = "/proc/driver/nvidia/params";
@@ -102,8 +104,8 @@ static void read_other_parameters(struct collect *c)
 {
 	static const struct {
 		const char *module, *name;
-	} wanted[] = {{"nvidia_uvm", "uvm_disable_hmm"}, {"nvidia_drm", "modeset"}, {"nvidia_peermem", "peerdirect_support"}, {"nvidia_peermem", "persistent_api_support"},
-		{"amdgpu", "pcie_p2p"}, {"amdgpu", "noretry"}};
+	} wanted[] = {{"nvidia_uvm", "uvm_disable_hmm"}, {"nvidia_drm", "modeset"}, {"nvidia_peermem", "peerdirect_support"},
+		{"nvidia_peermem", "persistent_api_support"}, {"amdgpu", "pcie_p2p"}, {"amdgpu", "noretry"}};
 	struct str value;
 
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
@@ -213,8 +215,8 @@ static bool read_dkms(struct collect *c, struct facts_row *row, const struct hos
 
 static void read_installed_version(struct collect *c, struct facts_row *row)
 {
-	static const char *const folders[] = {"updates/dkms", "updates", "extra", "kernel/drivers/video", "weak-updates/nvidia", "extra/drivers/video/nvidia",
-	                                      "kernel/drivers/char/drm"};
+	static const char *const folders[] = {"updates/dkms", "updates", "extra", "kernel/drivers/video", "weak-updates/nvidia",
+		"extra/drivers/video/nvidia", "kernel/drivers/char/drm"};
 	struct host_list list;
 	struct host_uname u;
 	const char *modules;
@@ -231,12 +233,12 @@ static void read_installed_version(struct collect *c, struct facts_row *row)
 	if (host_list(c->host, arena_printf(c->arena, "%s/kernel", modules), &list) == 0)
 		for (size_t i = 0; i < list.count; i++)
 			if (str_starts(str_of(list.names[i]), "nvidia-") &&
-			    read_module_file(c, row, arena_printf(c->arena, "%s/kernel/%s/nvidia.ko", modules, list.names[i])))
+				read_module_file(c, row, arena_printf(c->arena, "%s/kernel/%s/nvidia.ko", modules, list.names[i])))
 				return;
 	if (read_dkms(c, row, &u))
 		return;
 	facts_gap(row, driver__installed_version, host_is_dir(c->host, modules) ? GAP_UNSUPPORTED : GAP_MISSING, modules,
-	          "no nvidia.ko that can be read (compressed modules are not)");
+		"no nvidia.ko that can be read (compressed modules are not)");
 }
 
 /* -- the libraries ------------------------------------------------------------------------------------------------------- */
@@ -274,7 +276,8 @@ struct service {
 	const char *binaries[3];
 };
 
-static const struct service fabric_manager = {"nvidia-fabricmanager", "nv-fabricmanage", {"/usr/bin/nv-fabricmanager", "/usr/sbin/nv-fabricmanager", NULL}};
+static const struct service fabric_manager = {
+	"nvidia-fabricmanager", "nv-fabricmanage", {"/usr/bin/nv-fabricmanager", "/usr/sbin/nv-fabricmanager", NULL}};
 static const struct service imex = {"nvidia-imex", "nvidia-imex", {"/usr/bin/nvidia-imex", "/usr/sbin/nvidia-imex", NULL}};
 
 enum tristate { NO, YES, UNKNOWN };
@@ -283,7 +286,7 @@ enum tristate { NO, YES, UNKNOWN };
 static bool unit_has_cgroup(struct collect *c, const char *unit)
 {
 	return host_is_dir(c->host, arena_printf(c->arena, "/sys/fs/cgroup/system.slice/%s.service", unit)) ||
-	       host_is_dir(c->host, arena_printf(c->arena, "/sys/fs/cgroup/systemd/system.slice/%s.service", unit));
+		host_is_dir(c->host, arena_printf(c->arena, "/sys/fs/cgroup/systemd/system.slice/%s.service", unit));
 }
 
 /* Only who sees kthreadd sees the host's processes: not a container, not a user under hidepid, not a root. */
@@ -305,7 +308,7 @@ static enum tristate is_running(struct collect *c, const struct service *s)
 		return UNKNOWN;
 	for (size_t i = 0; i < list.count; i++)
 		if (list.names[i][0] >= '1' && list.names[i][0] <= '9' && host_linef(c->host, &comm, "/proc/%s/comm", list.names[i]) == 0 &&
-		    str_is(comm, s->comm))
+			str_is(comm, s->comm))
 			return YES;
 	return NO;
 }
@@ -358,7 +361,8 @@ static void read_fabric_manager_version(struct collect *c, struct facts_row *row
 
 	if (rc < 0) {
 		/* Root's own on some machines: nothing is hidden from this user by intent. */
-		facts_gap(row, driver__fabric_manager_version, rc == -EACCES ? GAP_UNSUPPORTED : facts_gap_from_errno(rc), path, rc == -EACCES ? "only root may read it" : NULL);
+		facts_gap(row, driver__fabric_manager_version, rc == -EACCES ? GAP_UNSUPPORTED : facts_gap_from_errno(rc), path,
+			rc == -EACCES ? "only root may read it" : NULL);
 		return;
 	}
 	while ((at = str_find(text, mark, at)) != SIZE_MAX) {
@@ -393,7 +397,7 @@ bool driver_has_nvidia_device(const struct facts *f)
 static bool has_nvidia(struct collect *c)
 {
 	return driver_has_nvidia_device(c->facts) || host_exists(c->host, "/dev/nvidiactl") || host_exists(c->host, "/dev/dxg") ||
-	       host_exists(c->host, "/sys/module/nvidia/version") || host_exists(c->host, PROC_VERSION);
+		host_exists(c->host, "/sys/module/nvidia/version") || host_exists(c->host, PROC_VERSION);
 }
 
 void collect_driver(struct collect *c)

@@ -1,8 +1,8 @@
-/* Symbols of PyTorch that compiled extensions want and this PyTorch does not have: the "undefined symbol: _ZN3c10…" of an import, told before
- * it. Python loads extensions with everything bound at once, so one missing function is enough.
+/* Symbols of PyTorch that compiled extensions want and this PyTorch does not have: the "undefined symbol: _ZN3c10…" of an import, told
+ * before it. Python loads extensions with everything bound at once, so one missing function is enough.
  *
- * Two digests make it replayable: "imports" of an extension, all that it wants of PyTorch's namespaces; and "exports" of a library, those of the
- * wanted names that it defines. */
+ * Two digests make it replayable: "imports" of an extension, all that it wants of PyTorch's namespaces; and "exports" of a library, those
+ * of the wanted names that it defines. */
 #include <errno.h>
 
 #include "collect/binary.h"
@@ -138,8 +138,8 @@ static int look_up(struct collect *c, struct names *set, const char *path)
 static int look_up_torch(struct collect *c, const struct torch_place *t, struct names *set)
 {
 	static const char *const needed[] = {"libc10.so", "libtorch_cpu.so", "libtorch_python.so"};
-	static const char *const others[] = {"libtorch.so", "libtorch_cuda.so", "libc10_cuda.so", "libtorch_cuda_cpp.so", "libtorch_cuda_cu.so", "libtorch_cuda_linalg.so",
-		"libtorch_hip.so", "libc10_hip.so", "libtorch_xpu.so", "libc10_xpu.so"};
+	static const char *const others[] = {"libtorch.so", "libtorch_cuda.so", "libc10_cuda.so", "libtorch_cuda_cpp.so",
+		"libtorch_cuda_cu.so", "libtorch_cuda_linalg.so", "libtorch_hip.so", "libc10_hip.so", "libtorch_xpu.so", "libc10_xpu.so"};
 	int seen = 0;
 	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
 		int rc = look_up(c, set, arena_printf(c->arena, "%s/lib/%s", t->dir, needed[i]));

@@ -1,4 +1,5 @@
-/* NVIDIA GPUs, from PCI and /proc/driver/nvidia. Names and capabilities follow from the tables, the rest from the probe (collect/probe.c). */
+/* NVIDIA GPUs, from PCI and /proc/driver/nvidia. Names and capabilities follow from the tables, the rest from the probe (collect/probe.c).
+ */
 #include "collect/gpu.h"
 
 #include <errno.h>
@@ -39,8 +40,8 @@ static void copy_value(struct facts_row *to, enum facts_column c_to, const struc
 		facts_int(to, c_to, v->i, v->origin);
 }
 
-/* A link is as good as its weaker end: a card in a narrower or older slot runs as it should. Cards of AMD and Intel carry a switch of their own;
- * the link to the slot is above it. */
+/* A link is as good as its weaker end: a card in a narrower or older slot runs as it should. Cards of AMD and Intel carry a switch of their
+ * own; the link to the slot is above it. */
 void gpu_add_link(struct collect *c, struct facts_row *row, const char *address)
 {
 	struct facts_row *device = device_row(c->facts, address), *above;
@@ -61,10 +62,11 @@ void gpu_add_link(struct collect *c, struct facts_row *row, const char *address)
 	copy_value(row, gpu__link_speed_max_gts, device, pci_device__link_speed_max_gts);
 	if (!above)
 		return;
-	if (facts_get_int(row, gpu__link_width_max, &width) && facts_get_int(above, pci_device__link_width_max, &width_above) && width_above < width)
+	if (facts_get_int(row, gpu__link_width_max, &width) && facts_get_int(above, pci_device__link_width_max, &width_above) &&
+		width_above < width)
 		copy_value(row, gpu__link_width_max, above, pci_device__link_width_max);
 	if (facts_get_real(row, gpu__link_speed_max_gts, &speed) && facts_get_real(above, pci_device__link_speed_max_gts, &speed_above) &&
-	    speed_above < speed)
+		speed_above < speed)
 		copy_value(row, gpu__link_speed_max_gts, above, pci_device__link_speed_max_gts);
 }
 
@@ -74,9 +76,9 @@ struct nvidia_gpu {
 	const struct facts_row *pci;
 	const char *address;
 	struct nvidia_information info;
-	int info_error;        /* 0: the driver told */
+	int info_error; /* 0: the driver told */
 	const char *info_path;
-	bool passed_through;   /* bound to vfio-pci or the like: another machine's */
+	bool passed_through; /* bound to vfio-pci or the like: another machine's */
 	enum gpu_node node;
 	const char *node_path; /* NULL: the minor number is not known */
 };
@@ -203,7 +205,8 @@ static struct facts_row *row_of_entry(struct collect *c, const struct nvidia_vis
 
 		if (entry->kind == NVIDIA_VISIBLE_INDEX && facts_get_int(r, gpu__index, &index) && index == entry->index)
 			return r;
-		if (entry->kind == NVIDIA_VISIBLE_UUID && uuid && str_starts(str_of(uuid), arena_printf(c->arena, "%.*s", (int)entry->uuid.len, entry->uuid.ptr)))
+		if (entry->kind == NVIDIA_VISIBLE_UUID && uuid &&
+			str_starts(str_of(uuid), arena_printf(c->arena, "%.*s", (int)entry->uuid.len, entry->uuid.ptr)))
 			return r;
 	}
 	return NULL;
@@ -273,8 +276,8 @@ void gpu_apply_environment(struct collect *c)
 
 #define GPUS_MAX 128
 
-/* Inside a container /sys shows the host's GPUs; its device files are those it was given. Where some are given, the others are not ours to judge;
- * where none is, all of them are rows that nobody sees. */
+/* Inside a container /sys shows the host's GPUs; its device files are those it was given. Where some are given, the others are not ours to
+ * judge; where none is, all of them are rows that nobody sees. */
 static void add_gpus(struct collect *c, struct nvidia_gpu *gpus, size_t count)
 {
 	bool some_given = false;
@@ -300,7 +303,8 @@ static void add_gpus(struct collect *c, struct nvidia_gpu *gpus, size_t count)
 		else if (node == GPU_NODE_ABSENT || node == GPU_NODE_REFUSED)
 			facts_bool(row, gpu__visible, false, g->node_path ? g->node_path : "/dev");
 		else if (node == GPU_NODE_UNKNOWN)
-			facts_gap(row, gpu__visible, GAP_MISSING, g->node_path ? g->node_path : "/dev", "the device file could not be examined");
+			facts_gap(row, gpu__visible, GAP_MISSING, g->node_path ? g->node_path : "/dev",
+				"the device file could not be examined");
 	}
 }
 
@@ -310,7 +314,8 @@ static void add_jetson(struct collect *c)
 	struct facts_row *row;
 	struct str model;
 
-	if (host_linef(c->host, &model, "%s", path) < 0 || !(str_has(model, "Jetson") || str_has(model, "Orin") || str_has(model, "Xavier")))
+	if (host_linef(c->host, &model, "%s", path) < 0 ||
+		!(str_has(model, "Jetson") || str_has(model, "Orin") || str_has(model, "Xavier")))
 		return;
 	while (model.len > 0 && model.ptr[model.len - 1] == '\0')
 		model.len--;

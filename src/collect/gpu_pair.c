@@ -1,4 +1,5 @@
-/* How the GPUs of this host reach each other, from the bridges above them. NVLink and the driver's word on peer-to-peer come from the probe. */
+/* How the GPUs of this host reach each other, from the bridges above them. NVLink and the driver's word on peer-to-peer come from the
+ * probe. */
 #include "collect/collect.h"
 
 #include "collect/probe.h"
@@ -50,7 +51,8 @@ static size_t shared_parts(const struct place *a, const struct place *b)
 	return n;
 }
 
-/* PIX: one switch. PXB: several. PHB: through the processor's host bridge. NODE: between host bridges of a NUMA node. SYS: between nodes. */
+/* PIX: one switch. PXB: several. PHB: through the processor's host bridge. NODE: between host bridges of a NUMA node. SYS: between nodes.
+ */
 static const char *path_between(struct collect *c, const struct place *a, const struct place *b)
 {
 	size_t shared = shared_parts(a, b);
@@ -91,7 +93,8 @@ static void set_acs(struct collect *c, struct facts_row *row, const struct place
 		}
 	}
 	if (unknown)
-		facts_gap(row, gpu_pair__acs_redirect, GAP_DENIED, "/sys/bus/pci/devices", "only root sees the extended configuration space");
+		facts_gap(
+			row, gpu_pair__acs_redirect, GAP_DENIED, "/sys/bus/pci/devices", "only root sees the extended configuration space");
 	else
 		facts_bool(row, gpu_pair__acs_redirect, false, "/sys/bus/pci/devices");
 }
@@ -175,7 +178,8 @@ static void merge_nvml_pairs(struct collect *c)
 		int64_t a, b, links = 0;
 		bool nvlink = false;
 
-		if (!parse_json_int(parse_json_get(p, "a"), &a) || !parse_json_int(parse_json_get(p, "b"), &b) || a < 0 || b < 0 || a >= GPUS_MAX || b >= GPUS_MAX)
+		if (!parse_json_int(parse_json_get(p, "a"), &a) || !parse_json_int(parse_json_get(p, "b"), &b) || a < 0 || b < 0 ||
+			a >= GPUS_MAX || b >= GPUS_MAX)
 			continue;
 		row = pair_row(c, a, b);
 		if (!row)
@@ -208,7 +212,8 @@ static void merge_rocm_pairs(struct collect *c)
 		struct str link;
 		int64_t a, b;
 
-		if (!parse_json_int(parse_json_get(p, "a"), &a) || !parse_json_int(parse_json_get(p, "b"), &b) || a < 0 || b < 0 || a >= GPUS_MAX || b >= GPUS_MAX)
+		if (!parse_json_int(parse_json_get(p, "a"), &a) || !parse_json_int(parse_json_get(p, "b"), &b) || a < 0 || b < 0 ||
+			a >= GPUS_MAX || b >= GPUS_MAX)
 			continue;
 		row = pair_row(c, a, b);
 		if (row && parse_json_text(parse_json_get(p, "link"), &link) && str_is(link, "XGMI"))

@@ -12,7 +12,8 @@ struct hash_job {
 /* As RECORD has it: base64 for URLs, without padding. 0, or the door's negative errno. */
 int collect_hash(struct host *h, const char *path, struct str *ret);
 
-/* Hashes them, the largest first. Does nothing where there is one processor, a root or a snapshot; calls c->progress, when set, as it goes. Sorts `jobs`. */
+/* Hashes them, the largest first. Does nothing where there is one processor, a root or a snapshot; calls c->progress, when set, as it goes.
+ * Sorts `jobs`. */
 void collect_hash_ahead(struct collect *c, struct hash_job *jobs, size_t count);
 
 #endif

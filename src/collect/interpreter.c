@@ -74,7 +74,9 @@ static bool is_program(struct collect *c, const char *path)
 static struct str search_dirs(struct collect *c)
 {
 	const char *path = host_env(c->host, "PATH");
-	return str_of(path ? path : host_has_env(c->host) ? "/bin:/usr/bin" : "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	return str_of(path                      ? path
+			: host_has_env(c->host) ? "/bin:/usr/bin"
+						: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
 }
 
 #define LONG_PATH_BYTES 4096
@@ -163,7 +165,9 @@ static const char *pyenv_program(struct collect *c, const char *root, const char
 		if (str_starts(word, "python-"))
 			word = str_skip(word, strlen("python-"));
 		const char *dir = str_is(word, "system") ? NULL : installed_version(c, versions, word);
-		const char *program = str_is(word, "system") ? collect_which(c, name, "/shims") : dir ? arena_printf(c->arena, "%s/bin/%s", dir, name) : NULL;
+		const char *program = str_is(word, "system") ? collect_which(c, name, "/shims")
+			: dir                                ? arena_printf(c->arena, "%s/bin/%s", dir, name)
+							     : NULL;
 		if (program && is_program(c, program))
 			return program;
 	}
@@ -182,8 +186,9 @@ static const char *asdf_program(struct collect *c, const char *root, const char 
 		if (!str_next_word(&line, &word) || !str_is(word, "python"))
 			continue;
 		while (str_next_word(&line, &version)) {
-			const char *program = str_is(version, "system") ? collect_which(c, name, "/shims")
-								 : arena_printf(c->arena, "%s/installs/python/%.*s/bin/%s", root, (int)version.len, version.ptr, name);
+			const char *program = str_is(version, "system")
+				? collect_which(c, name, "/shims")
+				: arena_printf(c->arena, "%s/installs/python/%.*s/bin/%s", root, (int)version.len, version.ptr, name);
 			if (program && is_program(c, program))
 				return program;
 		}
@@ -504,7 +509,8 @@ static void read_pth_files(struct collect *c, struct interpreter *py, struct sea
 				add_pth_line(c, py, site.path, line, site.base);
 			else if (kind == DIST_PTH_CODE && py->code_count < PTH_LINES_MAX) {
 				py->code = arena_grow(c->arena, py->code, py->code_count, &py->code_cap, sizeof *py->code);
-				py->code[py->code_count++] = (struct startup_code){join(c, site.path, site.list.names[i]), "pth", str_dup(c->arena, str_cut(line, 500))};
+				py->code[py->code_count++] = (struct startup_code){
+					join(c, site.path, site.list.names[i]), "pth", str_dup(c->arena, str_cut(line, 500))};
 			}
 	}
 }
@@ -518,7 +524,8 @@ static bool add_site(struct collect *c, struct interpreter *py, const char *path
 	p->base = base;
 	list_path(c, p);
 	if (!p->listed) {
-		/* What is there and cannot be listed stays, as a gap: Python may still import from it. Another user's home is none of sys.path. */
+		/* What is there and cannot be listed stays, as a gap: Python may still import from it. Another user's home is none of
+		 * sys.path. */
 		bool refused = p->error != 0 && p->error != -ENOENT && p->error != -ENOTDIR && p->error != -ENODATA;
 		if (!refused || (kind == PATH_USER && !host_is_dir(c->host, p->path)))
 			py->path_count--;
@@ -534,7 +541,8 @@ static void add_prefix(struct collect *c, struct interpreter *py, const char *pr
 	/* Fedora and its kin have two directories; elsewhere lib64 is a link to lib or not there. */
 	if (has(py->stdlib, "/lib64/"))
 		add_site(c, py, arena_printf(c->arena, "%s/lib64/python%s/site-packages", prefix, m), PATH_SITE, base);
-	add_site(c, py, arena_printf(c->arena, "%s/lib/python%s/site-packages", prefix, m), py->conda && !py->venv ? PATH_CONDA : PATH_SITE, base);
+	add_site(c, py, arena_printf(c->arena, "%s/lib/python%s/site-packages", prefix, m), py->conda && !py->venv ? PATH_CONDA : PATH_SITE,
+		base);
 	if (!py->debian || strcmp(prefix, "/usr") != 0)
 		return;
 	add_site(c, py, arena_printf(c->arena, "/usr/local/lib/python%s/dist-packages", m), PATH_DIST, base);
@@ -555,7 +563,8 @@ static void add_pythonpath(struct collect *c, struct interpreter *py)
 
 static void add_user_site(struct collect *c, struct interpreter *py)
 {
-	const char *off = host_env(c->host, "PYTHONNOUSERSITE"), *base = host_env(c->host, "PYTHONUSERBASE"), *home = host_env(c->host, "HOME");
+	const char *off = host_env(c->host, "PYTHONNOUSERSITE"), *base = host_env(c->host, "PYTHONUSERBASE"),
+		   *home = host_env(c->host, "HOME");
 	if ((off && *off) || (py->venv && !py->system_site))
 		return;
 	if (!base || !*base)
@@ -608,7 +617,8 @@ static const char *python_below(struct collect *c, const char *prefix)
 	return NULL;
 }
 
-/* An option names an interpreter, the directory of a venv or of a conda prefix, or a program on PATH. A directory goes before a program: "env". */
+/* An option names an interpreter, the directory of a venv or of a conda prefix, or a program on PATH. A directory goes before a program:
+ * "env". */
 static const char *by_option(struct collect *c)
 {
 	const char *path = absolute(c, c->python);
@@ -633,8 +643,18 @@ static const char *by_path(struct collect *c)
 static const char *by_place(struct collect *c)
 {
 	static const char *const places[] = {
-		"/opt/venv", "/venv", "/app/.venv", "/workspace/.venv", "/opt/conda", "/opt/miniconda3", "/opt/miniforge3", "/root/miniconda3", "/root/anaconda3",
-		"/opt/python", "/usr/local", "/usr",
+		"/opt/venv",
+		"/venv",
+		"/app/.venv",
+		"/workspace/.venv",
+		"/opt/conda",
+		"/opt/miniconda3",
+		"/opt/miniforge3",
+		"/root/miniconda3",
+		"/root/anaconda3",
+		"/opt/python",
+		"/usr/local",
+		"/usr",
 	};
 	const char *first = NULL;
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {

@@ -22,8 +22,8 @@ struct startup_code {
 };
 
 struct interpreter {
-	const char *path;  /* absolute, behind shims, links not followed: sys.executable */
-	const char *real;  /* links followed; NULL: the link is dead */
+	const char *path; /* absolute, behind shims, links not followed: sys.executable */
+	const char *real; /* links followed; NULL: the link is dead */
 	const char *prefix, *base_prefix;
 	const char *stdlib;  /* base_prefix/lib/pythonX.Y; NULL: not found */
 	const char *minor;   /* "3.11"; NULL: unknown */
@@ -54,7 +54,8 @@ int collect_interpreter(struct collect *c, const char *path, struct interpreter 
 /* Fills paths, site_packages and user_site. */
 void collect_interpreter_paths(struct collect *c, struct interpreter *py);
 
-/* The interpreter that this run is about: c->python, or what PATH and the environment say. 0, or -ENOENT. *ret_asked: what was asked for. */
+/* The interpreter that this run is about: c->python, or what PATH and the environment say. 0, or -ENOENT. *ret_asked: what was asked for.
+ */
 int collect_interpreter_find(struct collect *c, struct interpreter *ret, const char **ret_asked);
 
 const char *collect_path_kind_name(enum path_kind kind);

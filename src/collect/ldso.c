@@ -18,8 +18,8 @@
 struct dir {
 	const char *path;
 	bool exists;
-	const char *tidy;         /* without /../ */
-	bool level[3];            /* glibc-hwcaps/x86-64-v4, v3, v2 */
+	const char *tidy; /* without /../ */
+	bool level[3];    /* glibc-hwcaps/x86-64-v4, v3, v2 */
 	bool has_legacy;
 	struct dir *next;
 };
@@ -85,7 +85,7 @@ struct ldso {
 	struct ldso_unmet *unmet;
 	size_t unmet_count, unmet_cap;
 	const atomic_bool *stop; /* reading ahead: from the end, until somebody says stop; NULL: as the loader does */
-	bool secure; /* a set-user-ID program: the environment does not count */
+	bool secure;             /* a set-user-ID program: the environment does not count */
 };
 
 /* -- directories -------------------------------------------------------------------------------------------------------------- */
@@ -179,7 +179,9 @@ static const char *token_value(const struct ldso *l, const char *at, const char 
 		if (strncmp(name, tokens[i].name, n) != 0)
 			continue;
 		char after = name[n];
-		if (braced ? after != '}' : (after == '_' || (after >= 'A' && after <= 'Z') || (after >= 'a' && after <= 'z') || (after >= '0' && after <= '9')))
+		if (braced ? after != '}'
+			   : (after == '_' || (after >= 'A' && after <= 'Z') || (after >= 'a' && after <= 'z') ||
+				     (after >= '0' && after <= '9')))
 			continue;
 		*ret_len = 1 + n + (braced ? 2 : 0);
 		return tokens[i].value;
@@ -284,7 +286,8 @@ static void read_cache_line(struct ldso *l, struct str line)
 {
 	struct str machine;
 	struct cached c = {0};
-	if (!str_next_word(&line, &machine) || !str_is(machine, l->w->machine) || !str_next_word(&line, &c.level) || !str_next_word(&line, &c.name))
+	if (!str_next_word(&line, &machine) || !str_is(machine, l->w->machine) || !str_next_word(&line, &c.level) ||
+		!str_next_word(&line, &c.name))
 		return;
 	c.path = str_trim(line);
 	if (!c.path.len || c.path.ptr[0] != '/')
@@ -387,7 +390,8 @@ static bool is_legacy(struct ldso *l)
 			continue;
 		for (size_t j = 0; j < d.verdef_count; j++) {
 			int order;
-			if (str_starts(str_of(d.verdefs[j]), "GLIBC_2") && version_cmp(str_of(d.verdefs[j] + 6), STR("2.37"), &order) == 0 && order >= 0)
+			if (str_starts(str_of(d.verdefs[j]), "GLIBC_2") &&
+				version_cmp(str_of(d.verdefs[j] + 6), STR("2.37"), &order) == 0 && order >= 0)
 				return false;
 		}
 		return true;
@@ -439,7 +443,8 @@ static void add_name(struct ldso *l, size_t index, const char *name)
 	*bucket = n;
 }
 
-static int add_object(struct ldso *l, const char *name, const char *path, const char *found_by, int loader, const struct elf_digest *elf, const struct host_stat *st)
+static int add_object(struct ldso *l, const char *name, const char *path, const char *found_by, int loader, const struct elf_digest *elf,
+	const struct host_stat *st)
 {
 	if (l->count == OBJECTS_MAX)
 		return -E2BIG;
@@ -541,7 +546,9 @@ static int try_dir(struct ldso *l, const struct dir *d, const char *name, const 
 		return -ENOENT;
 	const char *base = strcmp(d->tidy, "/") == 0 ? "" : d->tidy;
 	for (int i = l->w->first_level; i < 3; i++) {
-		int r = d->level[i] ? try_file(l, arena_printf(l->arena, "%s/glibc-hwcaps/%s/%s", base, l->w->levels[i], name), name, found_by, loader) : -ENOENT;
+		int r = d->level[i]
+			? try_file(l, arena_printf(l->arena, "%s/glibc-hwcaps/%s/%s", base, l->w->levels[i], name), name, found_by, loader)
+			: -ENOENT;
 		if (r != -ENOENT)
 			return r;
 	}
@@ -552,7 +559,8 @@ static int try_dir(struct ldso *l, const struct dir *d, const char *name, const 
 			if (set >> (LEGACY_NAMES - 1 - i) & 1)
 				buf_fmt(&sub, "/%s", legacy_names[i]);
 		bool supported = !(((set >> 2 & 1) && !(l->w->legacy_bits >> 50)) || ((set >> 1 & 1) && !(l->w->legacy_bits & 4)));
-		int r = supported ? try_file(l, arena_printf(l->arena, "%s%s/%s", base, buf_view(&sub).ptr, name), name, found_by, loader) : -ENOENT;
+		int r = supported ? try_file(l, arena_printf(l->arena, "%s%s/%s", base, buf_view(&sub).ptr, name), name, found_by, loader)
+				  : -ENOENT;
 		buf_free(&sub);
 		if (r != -ENOENT)
 			return r;
@@ -683,7 +691,10 @@ static int load(struct ldso *l, const char *name, int from, const char **ret_fou
 	int r = l->w->musl && is_musl_own(wanted) ? 1 : collect_ldso_find(l, wanted);
 	if (r < 0) {
 		if (strchr(wanted, '/'))
-			r = try_file(l, wanted[0] == '/' || !host_cwd(l->host) ? wanted : arena_printf(l->arena, "%s/%s", host_cwd(l->host), wanted), wanted, "direct", from);
+			r = try_file(l,
+				wanted[0] == '/' || !host_cwd(l->host) ? wanted
+								       : arena_printf(l->arena, "%s/%s", host_cwd(l->host), wanted),
+				wanted, "direct", from);
 		else
 			r = l->w->musl ? search_musl(l, wanted, from) : search_glibc(l, wanted, from);
 	}
@@ -880,7 +891,11 @@ static int provider_of(const struct ldso *l, const char *symbol)
 	static const struct {
 		const char *prefix, *soname;
 	} known[] = {
-		{"nccl", "libnccl.so"}, {"nccl", "librccl.so"}, {"__nvJitLink", "libnvJitLink.so"}, {"nvJitLink", "libnvJitLink.so"}, {"cuTensorMap", "libcuda.so"},
+		{"nccl", "libnccl.so"},
+		{"nccl", "librccl.so"},
+		{"__nvJitLink", "libnvJitLink.so"},
+		{"nvJitLink", "libnvJitLink.so"},
+		{"cuTensorMap", "libcuda.so"},
 		{"cublasLt", "libcublasLt.so"},
 	};
 	for (size_t k = 0; k < sizeof known / sizeof *known; k++)
@@ -905,7 +920,8 @@ static void check_symbols(struct ldso *l, size_t index)
 		const char *symbol = d->symbols[i].name;
 		if (d->symbols[i].defined || strchr(symbol, ':') || is_defined(l, symbol))
 			continue;
-		/* Nobody to ask: the library itself is missing, which says more. iJIT_ is different: whoever had it before (MKL) is loaded still. */
+		/* Nobody to ask: the library itself is missing, which says more. iJIT_ is different: whoever had it before (MKL) is loaded
+		 * still. */
 		int provider = provider_of(l, symbol);
 		if (provider < 0 ? str_starts(str_of(symbol), "iJIT_") : l->objects[provider].known && !l->objects[provider].problem)
 			add_unmet(l, symbol, false, (int)index, provider);

@@ -10,8 +10,8 @@
  *   4  /etc/ld.so.cache
  *   5  the default directories
  *
- * In directories of 1, 2, 3 and 5 glibc-hwcaps subdirectories come first. Files of another class or machine are passed over; anything that is no
- * ELF file ends the search with an error. Everything returned lives in the arena.
+ * In directories of 1, 2, 3 and 5 glibc-hwcaps subdirectories come first. Files of another class or machine are passed over; anything that
+ * is no ELF file ends the search with an error. Everything returned lives in the arena.
  */
 #ifndef COLLECT_LDSO_H
 #define COLLECT_LDSO_H
@@ -23,25 +23,27 @@ struct ldso;
 struct ldso_object {
 	const char *name;     /* as it was asked for first */
 	const char *path;     /* the file */
-	const char *found_by; /* program, rpath, ld_library_path, runpath, ld_so_cache, default, preload, direct (a path), loaded (the loader itself) */
-	const char *problem;  /* why the loader refuses it: empty, not-elf, lfs-pointer, truncated, wrong-machine, damaged, unreadable; NULL: fine */
-	int loader;           /* index of the object that wanted it first; -1: none */
-	bool known;           /* `elf` could be read */
+	const char *found_by; /* program, rpath, ld_library_path, runpath, ld_so_cache, default, preload, direct (a path), loaded (the
+				 loader itself) */
+	const char *problem; /* why the loader refuses it: empty, not-elf, lfs-pointer, truncated, wrong-machine, damaged, unreadable; NULL:
+				fine */
+	int loader;          /* index of the object that wanted it first; -1: none */
+	bool known;          /* `elf` could be read */
 	struct elf_digest elf;
 };
 
 struct ldso_want { /* one request: a NEEDED entry or a dlopen */
-	int from; /* index of the wanting object; -1: LD_PRELOAD */
+	int from;  /* index of the wanting object; -1: LD_PRELOAD */
 	const char *name;
 	int to;               /* index of the object; -1: not found */
 	const char *found_by; /* of this request: "loaded" when it was there already; NULL when not found */
 };
 
-struct ldso_unmet { /* a symbol or symbol version that nobody has */
-	const char *symbol;   /* "GLIBCXX_3.4.32", "ncclCommRegister" */
+struct ldso_unmet {         /* a symbol or symbol version that nobody has */
+	const char *symbol; /* "GLIBCXX_3.4.32", "ncclCommRegister" */
 	bool is_version;
-	int library;          /* index of the object that needs it */
-	int provider;         /* index of the object that should have it; -1: none is known */
+	int library;  /* index of the object that needs it */
+	int provider; /* index of the object that should have it; -1: none is known */
 };
 
 struct ldso_result {
@@ -60,20 +62,24 @@ struct ldso *collect_ldso_new(struct arena *a, struct host *h);
 /* A fresh process on the same machine: directories, the cache and digests are not read again. */
 struct ldso *collect_ldso_next(const struct ldso *before);
 
-/* The program that starts, or a shared library taken as one, as ldd does; LD_PRELOAD, and the closure. 0, or the negative errno of reading it. */
+/* The program that starts, or a shared library taken as one, as ldd does; LD_PRELOAD, and the closure. 0, or the negative errno of reading
+ * it. */
 int collect_ldso_program(struct ldso *l, const char *path);
 
-/* Some program of this machine whose file does not matter: for what any process would find by a name alone. Instead of collect_ldso_program. */
+/* Some program of this machine whose file does not matter: for what any process would find by a name alone. Instead of
+ * collect_ldso_program. */
 void collect_ldso_bare(struct ldso *l, const char *machine);
 
-/* dlopen(name) by object `loader` (0: the program), and the closure of it. Index of the object, or -ENOENT, -ENOEXEC (no library for this loader), ... */
+/* dlopen(name) by object `loader` (0: the program), and the closure of it. Index of the object, or -ENOENT, -ENOEXEC (no library for this
+ * loader), ... */
 int collect_ldso_open(struct ldso *l, const char *name, int loader);
 
 /* Versions and symbols of interest that would be missing. */
 void collect_ldso_check(struct ldso *l);
 
-/* Reads ahead, in another thread, what opening that library would take, from the end of the lists: whoever does it from the beginning then meets what is read. Nothing
- * depends on it. NULL when there is no second processor or no live machine. collect_ldso_ahead_end ends it, however far it came. */
+/* Reads ahead, in another thread, what opening that library would take, from the end of the lists: whoever does it from the beginning then
+ * meets what is read. Nothing depends on it. NULL when there is no second processor or no live machine. collect_ldso_ahead_end ends it,
+ * however far it came. */
 struct ldso_ahead;
 struct ldso_ahead *collect_ldso_ahead(struct host *h, const char *library);
 void collect_ldso_ahead_end(struct ldso_ahead *a); /* NULL is fine */

@@ -39,8 +39,8 @@ static void index_record(struct owner_index *o, const struct facts_row *p)
 		if (rc < 0 || (!str_ends(r.path, ".so") && !str_has(r.path, ".so.")))
 			continue;
 		o->all = arena_grow(c->arena, o->all, o->count, &o->cap, sizeof *o->all);
-		o->all[o->count++] = (struct owned){arena_printf(c->arena, "%s/%s", location, str_dup(c->arena, r.path)), facts_get_text(p, package__name),
-			facts_get_text(p, package__version)};
+		o->all[o->count++] = (struct owned){arena_printf(c->arena, "%s/%s", location, str_dup(c->arena, r.path)),
+			facts_get_text(p, package__name), facts_get_text(p, package__version)};
 	}
 }
 
@@ -97,7 +97,8 @@ const char *collect_owner_of(struct owner_index *o, const char *path, const char
 		return "torch";
 	}
 	for (const struct facts_row *p = o->c->facts->first[TABLE_package]; p; p = p->next) {
-		const char *installer = facts_get_text(p, package__installer), *prefix = facts_get_text(p, package__location), *name = facts_get_text(p, package__canonical);
+		const char *installer = facts_get_text(p, package__installer), *prefix = facts_get_text(p, package__location),
+			   *name = facts_get_text(p, package__canonical);
 		const char *base = collect_path_name(path);
 		if (!installer || !prefix || !name || strcmp(installer, "conda") != 0 || strncmp(path, prefix, strlen(prefix)) != 0)
 			continue;
@@ -129,11 +130,13 @@ static bool has_missing(struct ldso *l, struct owner_index *o)
 	return false;
 }
 
-/* torch/__init__.py: first the library of all global dependencies; when that fails, NVIDIA's wheels are loaded one by one from the module search path. */
+/* torch/__init__.py: first the library of all global dependencies; when that fails, NVIDIA's wheels are loaded one by one from the module
+ * search path. */
 static struct ldso *load_torch(struct collect *c, const struct torch_place *t, struct owner_index *o, bool preload)
 {
-	static const char *const wheels[] = {"libcublasLt.so.", "libcublas.so.", "libcudnn.so.", "libnvrtc.so.", "libcudart.so.", "libcupti.so.", "libcufft.so.", "libcurand.so.",
-		"libnvJitLink.so.", "libcusparse.so.", "libcusparseLt.so.", "libcusolver.so.", "libnccl.so.", "libnvToolsExt.so.", "libnvshmem_host.so.", "libcufile.so."};
+	static const char *const wheels[] = {"libcublasLt.so.", "libcublas.so.", "libcudnn.so.", "libnvrtc.so.", "libcudart.so.",
+		"libcupti.so.", "libcufft.so.", "libcurand.so.", "libnvJitLink.so.", "libcusparse.so.", "libcusparseLt.so.",
+		"libcusolver.so.", "libnccl.so.", "libnvToolsExt.so.", "libnvshmem_host.so.", "libcufile.so."};
 	struct ldso *l = collect_ldso_new(c->arena, c->host);
 	if (collect_ldso_program(l, t->python) < 0)
 		return NULL;
@@ -149,7 +152,8 @@ static struct ldso *load_torch(struct collect *c, const struct torch_place *t, s
 	return l;
 }
 
-struct ldso *collect_torch_load(struct collect *c, const struct torch_place *t, struct owner_index *o, const char **extensions, size_t extension_count)
+struct ldso *collect_torch_load(
+	struct collect *c, const struct torch_place *t, struct owner_index *o, const char **extensions, size_t extension_count)
 {
 	struct ldso *l = load_torch(c, t, o, false);
 	if (!l)
@@ -173,15 +177,17 @@ static bool starts_with_any(const char *name, const char *const *list)
 
 static bool is_nvidia(const char *soname)
 {
-	static const char *const list[] = {"libcudart.so", "libcublas.so", "libcublasLt.so", "libcudnn", "libnvJitLink.so", "libcupti.so", "libnccl.so", "libcusparse", "libcufft.so",
-		"libcurand.so", "libcusolver.so", "libnvrtc.so", "libnvToolsExt.so", "libnvshmem", "libcufile.so", NULL};
+	static const char *const list[] = {"libcudart.so", "libcublas.so", "libcublasLt.so", "libcudnn", "libnvJitLink.so", "libcupti.so",
+		"libnccl.so", "libcusparse", "libcufft.so", "libcurand.so", "libcusolver.so", "libnvrtc.so", "libnvToolsExt.so",
+		"libnvshmem", "libcufile.so", NULL};
 	return starts_with_any(soname, list);
 }
 
 static bool is_of_interest(const char *soname)
 {
-	static const char *const list[] = {"librccl.so", "libstdc++.so", "libcuda.so", "libgomp", "libiomp5", "libomp", "libmkl", "libtorch", "libc10", "libgcc_s.so", "libmpi.so", "libgloo",
-		"libamdhip64", "libhsa-runtime", "libhccl", "libascendcl", "libshm.so", NULL};
+	static const char *const list[] = {"librccl.so", "libstdc++.so", "libcuda.so", "libgomp", "libiomp5", "libomp", "libmkl",
+		"libtorch", "libc10", "libgcc_s.so", "libmpi.so", "libgloo", "libamdhip64", "libhsa-runtime", "libhccl", "libascendcl",
+		"libshm.so", NULL};
 	return is_nvidia(soname) || starts_with_any(soname, list);
 }
 
@@ -222,7 +228,8 @@ static void fill_version_of(struct collect *c, struct facts_row *row, const stru
 		facts_text(row, library__version, version, real);
 }
 
-static void fill_found(struct collect *c, const struct torch_place *t, struct owner_index *owners, struct facts_row *row, const char *soname, const struct ldso_object *o)
+static void fill_found(struct collect *c, const struct torch_place *t, struct owner_index *owners, struct facts_row *row,
+	const char *soname, const struct ldso_object *o)
 {
 	const char *version, *package = collect_owner_of(owners, o->path, &version), *expected = expected_path(c, t, owners, soname);
 	facts_text(row, library__path, o->path, o->path);
@@ -236,7 +243,9 @@ static void fill_found(struct collect *c, const struct torch_place *t, struct ow
 		if (shadowed)
 			facts_text(row, library__expected_path, expected, expected);
 	}
-	const char *problem = o->problem ? o->problem : strncmp(soname, "libcuda.so", 10) == 0 && strstr(o->path, "/stubs/") ? "stub" : NULL;
+	const char *problem = o->problem                                               ? o->problem
+		: strncmp(soname, "libcuda.so", 10) == 0 && strstr(o->path, "/stubs/") ? "stub"
+										       : NULL;
 	if (problem)
 		facts_text(row, library__problem, problem, o->path);
 	else
@@ -248,7 +257,8 @@ static bool has_row(struct collect *c, const char *soname)
 	return facts_find(c->facts, library__soname, soname) != NULL;
 }
 
-static void fill_want(struct collect *c, const struct torch_place *t, struct owner_index *owners, const struct ldso_result *r, const struct ldso_want *w)
+static void fill_want(
+	struct collect *c, const struct torch_place *t, struct owner_index *owners, const struct ldso_result *r, const struct ldso_want *w)
 {
 	const struct ldso_object *o = w->to >= 0 ? &r->objects[w->to] : NULL;
 	const char *soname = collect_path_name(w->name), *by = w->from >= 0 ? r->objects[w->from].path : "LD_PRELOAD";
@@ -297,7 +307,8 @@ void collect_library(struct collect *c, const struct torch_place *t, struct ldso
 {
 	if (!l) {
 		if (t->dir)
-			facts_table_gap(c->facts, TABLE_library, GAP_MISSING, t->python ? t->python : "python", "the interpreter could not be read");
+			facts_table_gap(c->facts, TABLE_library, GAP_MISSING, t->python ? t->python : "python",
+				"the interpreter could not be read");
 		return;
 	}
 	if (t->dir && !t->native)

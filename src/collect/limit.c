@@ -27,7 +27,11 @@ static void one_limit(struct collect *c, const char *name)
 void collect_limit(struct collect *c)
 {
 	static const char *const limits[] = {"memlock", "nofile", "nproc", "stack", "core", "as"};
-	static const char *const settings[] = {"kernel.numa_balancing", "kernel.shmmax", "kernel.shmall", "kernel.pid_max", "kernel.yama.ptrace_scope", "vm.max_map_count", "vm.overcommit_memory", "vm.nr_hugepages", "net.core.somaxconn", "net.ipv4.tcp_max_syn_backlog", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_mtu_probing", "net.ipv4.conf.all.rp_filter", "net.ipv4.conf.all.arp_ignore", "net.ipv6.conf.all.disable_ipv6", "net.core.rmem_max", "net.core.wmem_max", "fs.file-max", "fs.nr_open"};
+	static const char *const settings[] = {"kernel.numa_balancing", "kernel.shmmax", "kernel.shmall", "kernel.pid_max",
+		"kernel.yama.ptrace_scope", "vm.max_map_count", "vm.overcommit_memory", "vm.nr_hugepages", "net.core.somaxconn",
+		"net.ipv4.tcp_max_syn_backlog", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_mtu_probing", "net.ipv4.conf.all.rp_filter",
+		"net.ipv4.conf.all.arp_ignore", "net.ipv6.conf.all.disable_ipv6", "net.core.rmem_max", "net.core.wmem_max", "fs.file-max",
+		"fs.nr_open"};
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
 		one_limit(c, limits[i]);
 	facts_table_read(c->facts, TABLE_sysctl);

@@ -1,4 +1,5 @@
-/* The environment beside a lock file: what is missing, what came in, what has another version or other contents, another Python. Rows of lock and lock_drift. */
+/* The environment beside a lock file: what is missing, what came in, what has another version or other contents, another Python. Rows of
+ * lock and lock_drift. */
 #include "parse/lock.h"
 
 #include "collect/interpreter.h"
@@ -16,8 +17,8 @@ static void tell(struct collect *c, struct drift d)
 	const struct {
 		enum facts_column column;
 		const char *value;
-	} texts[] = {{lock_drift__name, d.name}, {lock_drift__kind, d.kind}, {lock_drift__locked, d.locked}, {lock_drift__found, d.found}, {lock_drift__manager, d.manager},
-		{lock_drift__wanted, d.wanted}};
+	} texts[] = {{lock_drift__name, d.name}, {lock_drift__kind, d.kind}, {lock_drift__locked, d.locked}, {lock_drift__found, d.found},
+		{lock_drift__manager, d.manager}, {lock_drift__wanted, d.wanted}};
 	const char *origin = d.line ? arena_printf(c->arena, "%s:%lld", c->lock_path, (long long)d.line) : c->lock_path;
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		if (texts[i].value)
@@ -73,7 +74,11 @@ static const char *manager_of(struct collect *c, const struct lock_package *p)
 static void compare_package(struct collect *c, const struct lock_package *p)
 {
 	const struct facts_row *found = installed(c, p->name);
-	struct drift d = {.name = p->name, .manager = manager_of(c, p), .wanted = wanted_of(c, p), .line = p->line, .locked = p->version.len ? str_dup(c->arena, p->version) : str_dup(c->arena, p->source)};
+	struct drift d = {.name = p->name,
+		.manager = manager_of(c, p),
+		.wanted = wanted_of(c, p),
+		.line = p->line,
+		.locked = p->version.len ? str_dup(c->arena, p->version) : str_dup(c->arena, p->source)};
 	if (!found) {
 		d.kind = "missing";
 		tell(c, d);
@@ -113,7 +118,12 @@ static void compare_conda(struct collect *c, const struct lock_package *p)
 {
 	const struct facts_row *found = conda_installed(c, p->name);
 	const char *locked = arena_printf(c->arena, "%s=%s", str_dup(c->arena, p->version), str_dup(c->arena, p->build));
-	struct drift d = {.name = p->name, .kind = "missing", .manager = "conda", .locked = locked, .line = p->line, .wanted = arena_printf(c->arena, "%s=%s", p->name, locked)};
+	struct drift d = {.name = p->name,
+		.kind = "missing",
+		.manager = "conda",
+		.locked = locked,
+		.line = p->line,
+		.wanted = arena_printf(c->arena, "%s=%s", p->name, locked)};
 	if (!c->facts->read[TABLE_conda_package])
 		return;
 	if (found) {
@@ -142,12 +152,20 @@ static void find_added(struct collect *c)
 		const char *name = facts_get_text(p, package__canonical), *installer = facts_get_text(p, package__installer);
 		bool conda = installer && strcmp(installer, "conda") == 0;
 		if (counts(p) && !conda && !is_locked(l, name, false))
-			tell(c, (struct drift){.name = name, .kind = "added", .found = facts_get_text(p, package__version), .manager = installer && strcmp(installer, "apt") == 0 ? "apt" : "pip"});
+			tell(c,
+				(struct drift){.name = name,
+					.kind = "added",
+					.found = facts_get_text(p, package__version),
+					.manager = installer && strcmp(installer, "apt") == 0 ? "apt" : "pip"});
 	}
 	for (const struct facts_row *p = c->facts->first[TABLE_conda_package]; p; p = p->next) {
 		const char *name = facts_get_text(p, conda_package__name);
 		if (name && !is_locked(l, name, true))
-			tell(c, (struct drift){.name = name, .kind = "added", .found = facts_get_text(p, conda_package__version), .manager = "conda"});
+			tell(c,
+				(struct drift){.name = name,
+					.kind = "added",
+					.found = facts_get_text(p, conda_package__version),
+					.manager = "conda"});
 	}
 }
 

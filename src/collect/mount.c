@@ -51,7 +51,9 @@ static struct str unescape(struct arena *a, struct str s)
 
 static bool below(struct str path, struct str point)
 {
-	return str_is(point, "/") || (path.len >= point.len && memcmp(path.ptr, point.ptr, point.len) == 0 && (path.len == point.len || path.ptr[point.len] == '/'));
+	return str_is(point, "/") ||
+		(path.len >= point.len && memcmp(path.ptr, point.ptr, point.len) == 0 &&
+			(path.len == point.len || path.ptr[point.len] == '/'));
 }
 
 /* The mount that holds a path: the longest mount point; of equal ones the last. */
@@ -112,7 +114,8 @@ static void add_mount(struct collect *c, struct str table, const char *path, con
 	if (found) {
 		facts_str(row, mount__device, m.source, origin);
 		facts_str(row, mount__fs_type, m.type, origin);
-		facts_text(row, mount__options, arena_printf(c->arena, "%.*s,%.*s", (int)m.options.len, m.options.ptr, (int)m.super.len, m.super.ptr), origin);
+		facts_text(row, mount__options,
+			arena_printf(c->arena, "%.*s,%.*s", (int)m.options.len, m.options.ptr, (int)m.super.len, m.super.ptr), origin);
 		facts_bool(row, mount__noexec, has_option(m.options, "noexec"), origin);
 		facts_bool(row, mount__read_only, has_option(m.options, "ro") || has_option(m.super, "ro"), origin);
 	}
@@ -136,7 +139,8 @@ static void add_mount(struct collect *c, struct str table, const char *path, con
 
 static bool ours(const char *name)
 {
-	static const char *const prefixes[] = {"nccl-", "rccl-", "torch_", "psm_", "sem.mp-", "__KMP_REGISTERED_LIB_", "cuda.shm.", "vader_segment.", "ucx_shm_"};
+	static const char *const prefixes[] = {
+		"nccl-", "rccl-", "torch_", "psm_", "sem.mp-", "__KMP_REGISTERED_LIB_", "cuda.shm.", "vader_segment.", "ucx_shm_"};
 	for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
 		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
 			return true;
@@ -211,7 +215,8 @@ void collect_mount(struct collect *c)
 	const char *prefix = python ? facts_get_text(python, python__prefix) : NULL;
 	struct {
 		const char *path, *role;
-	} places[] = {{"/dev/shm", "shm"}, {tmp && tmp[0] == '/' ? tmp : "/tmp", "tmp"}, {"/", "root"}, {home && home[0] == '/' ? home : NULL, "home"}, {prefix, "prefix"}, {cwd, "cwd"}};
+	} places[] = {{"/dev/shm", "shm"}, {tmp && tmp[0] == '/' ? tmp : "/tmp", "tmp"}, {"/", "root"},
+		{home && home[0] == '/' ? home : NULL, "home"}, {prefix, "prefix"}, {cwd, "cwd"}};
 	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
 		if (places[i].path && host_is_dir(c->host, places[i].path))
 			add_mount(c, table, places[i].path, places[i].role);

@@ -59,7 +59,8 @@ static void add_toolkits(struct candidates *k)
 
 static void find_candidates(struct candidates *k, const struct torch_place *t)
 {
-	static const char *const system_dirs[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib", "/usr/local/lib", "/usr/local/lib64"};
+	static const char *const system_dirs[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64",
+		"/usr/lib", "/usr/local/lib", "/usr/local/lib64"};
 	struct collect *c = k->c;
 	add_list(k, host_env(c->host, "LD_PRELOAD"), " :", "preload", true);
 	for (const struct facts_row *p = c->facts->first[TABLE_sys_path]; p; p = p->next) {
@@ -104,10 +105,12 @@ static bool belongs(const struct torch_place *t, const struct candidate *k)
 	return strcmp(k->kind, "conda") == 0 && t->conda;
 }
 
-static void fill_candidate(struct collect *c, const struct torch_place *t, struct owner_index *owners, const struct candidate *k, const struct ldso_object *loaded, bool expected_known)
+static void fill_candidate(struct collect *c, const struct torch_place *t, struct owner_index *owners, const struct candidate *k,
+	const struct ldso_object *loaded, bool expected_known)
 {
 	struct facts_row *row = facts_add(c->facts, TABLE_nccl);
-	const char *version = k->elf.nccl ? k->elf.nccl : k->elf.rccl, *with = k->elf.nccl ? k->elf.nccl_cuda : NULL, *package_version, *real = NULL;
+	const char *version = k->elf.nccl ? k->elf.nccl : k->elf.rccl, *with = k->elf.nccl ? k->elf.nccl_cuda : NULL, *package_version,
+		   *real = NULL;
 	facts_text(row, nccl__path, k->path, k->path);
 	char of_name[32];
 	if (version)
@@ -220,7 +223,8 @@ static void collect_plugins(struct collect *c, struct ldso *l, int nccl)
 
 /* -- configuration files ------------------------------------------------------------------------------------------------ */
 
-/* The home of another user, as HOME says it after sudo or setpriv: NCCL, started by this user, cannot read its file either, and goes on without. */
+/* The home of another user, as HOME says it after sudo or setpriv: NCCL, started by this user, cannot read its file either, and goes on
+ * without. */
 static bool is_closed_home(struct collect *c, const char *home)
 {
 	struct host_stat st;

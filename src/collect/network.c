@@ -34,7 +34,8 @@ static bool starts_with_one_of(const char *name, const char *const *prefixes)
 
 static const char *kind_of(struct collect *c, const char *name)
 {
-	static const char *const engines[] = {"docker", "br-", "virbr", "cni", "flannel", "cali", "podman", "lxdbr", "lxcbr", "vmnet", "kube-", "nerdctl", "weave", NULL};
+	static const char *const engines[] = {
+		"docker", "br-", "virbr", "cni", "flannel", "cali", "podman", "lxdbr", "lxcbr", "vmnet", "kube-", "nerdctl", "weave", NULL};
 	static const char *const vpns[] = {"tun", "tap", "wg", "tailscale", "zt", "utun", "ppp", "ipsec", "nebula", "vpn", NULL};
 	int64_t type = -1;
 	const char *dev = device_type(c, name);
@@ -150,7 +151,8 @@ static bool parse_route(struct collect *c, struct str line, struct route_entry *
 	for (int i = 0; i < 8; i++)
 		if (!str_next_word(&line, &word[i]))
 			return false;
-	if (str_to_hex(word[1], &x[0]) < 0 || str_to_hex(word[2], &x[1]) < 0 || str_to_hex(word[7], &x[2]) < 0 || str_to_int(word[6], &ret->metric) < 0)
+	if (str_to_hex(word[1], &x[0]) < 0 || str_to_hex(word[2], &x[1]) < 0 || str_to_hex(word[7], &x[2]) < 0 ||
+		str_to_int(word[6], &ret->metric) < 0)
 		return false;
 	*ret = (struct route_entry){str_dup(c->arena, word[0]), (uint32_t)x[0], (uint32_t)x[1], (uint32_t)x[2], ret->metric};
 	return true;
@@ -179,7 +181,10 @@ static size_t read_routes(struct collect *c, struct route_entry *routes, size_t 
 			continue;
 		routes[n++] = r;
 		struct facts_row *row = facts_add(c->facts, TABLE_route);
-		facts_text(row, route__destination, r.mask || r.destination ? arena_printf(c->arena, "%s/%d", ipv4_text(c->arena, r.destination), prefix_of(r.mask)) : "default", path);
+		facts_text(row, route__destination,
+			r.mask || r.destination ? arena_printf(c->arena, "%s/%d", ipv4_text(c->arena, r.destination), prefix_of(r.mask))
+						: "default",
+			path);
 		if (r.gateway)
 			facts_text(row, route__gateway, ipv4_text(c->arena, r.gateway), path);
 		else
@@ -195,7 +200,8 @@ static struct facts_row *interface_row(struct collect *c, const char *name)
 	return facts_find(c->facts, interface__name, name);
 }
 
-static void add_address(struct collect *c, const char *address, const char *interface, int family, int prefix, const char *scope, const char *origin)
+static void add_address(
+	struct collect *c, const char *address, const char *interface, int family, int prefix, const char *scope, const char *origin)
 {
 	for (struct facts_row *old = c->facts->first[TABLE_address]; old; old = old->next) {
 		const char *text = facts_get_text(old, address__address);
@@ -246,12 +252,17 @@ static void ipv4_addresses(struct collect *c, const struct route_entry *routes, 
 		const char *interface = part[0] == 127 ? "lo" : NULL;
 		int prefix = part[0] == 127 ? 8 : -1;
 		for (size_t i = 0; i < n; i++) {
-			if (!routes[i].gateway && routes[i].mask && (address & routes[i].mask) == routes[i].destination && prefix_of(routes[i].mask) > prefix) {
+			if (!routes[i].gateway && routes[i].mask && (address & routes[i].mask) == routes[i].destination &&
+				prefix_of(routes[i].mask) > prefix) {
 				interface = routes[i].interface;
 				prefix = prefix_of(routes[i].mask);
 			}
 		}
-		add_address(c, ipv4_text(c->arena, address), interface, 4, prefix, part[0] == 127 ? "host" : part[0] == 169 && part[1] == 254 ? "link" : "global", path);
+		add_address(c, ipv4_text(c->arena, address), interface, 4, prefix,
+			part[0] == 127                             ? "host"
+				: part[0] == 169 && part[1] == 254 ? "link"
+								   : "global",
+			path);
 	}
 }
 
@@ -277,7 +288,9 @@ static const char *ipv6_text(struct arena *a, struct str hex)
 			}
 		}
 	}
-	const char *text = best && best_len > 2 ? arena_printf(a, "%.*s%s%s", (int)(best - b.ptr), b.ptr, best == b.ptr ? "::" : ":", best + best_len) : arena_strdup(a, b.ptr);
+	const char *text = best && best_len > 2
+		? arena_printf(a, "%.*s%s%s", (int)(best - b.ptr), b.ptr, best == b.ptr ? "::" : ":", best + best_len)
+		: arena_strdup(a, b.ptr);
 	buf_free(&b);
 	return text;
 }
@@ -295,7 +308,11 @@ static void ipv6_addresses(struct collect *c)
 			i++;
 		if (i < 6 || word[0].len != 32 || str_to_hex(word[2], &prefix) < 0 || str_to_hex(word[3], &scope) < 0)
 			continue;
-		add_address(c, ipv6_text(c->arena, word[0]), str_dup(c->arena, word[5]), 6, (int)prefix, scope == 0x10 ? "host" : scope == 0x20 ? "link" : "global", path);
+		add_address(c, ipv6_text(c->arena, word[0]), str_dup(c->arena, word[5]), 6, (int)prefix,
+			scope == 0x10           ? "host"
+				: scope == 0x20 ? "link"
+						: "global",
+			path);
 	}
 }
 
@@ -371,7 +388,9 @@ static void gloo_choice(struct collect *c)
 		if (env && *env)
 			facts_bool(row, interface__gloo_choice, parse_ifname_is_listed(env, name), "GLOO_SOCKET_IFNAME");
 		else if (own)
-			facts_bool(row, interface__gloo_choice, (ipv4 && strcmp(ipv4, own) == 0) || (strncmp(own, "127.", 4) == 0 && strcmp(name, "lo") == 0), "/etc/hosts");
+			facts_bool(row, interface__gloo_choice,
+				(ipv4 && strcmp(ipv4, own) == 0) || (strncmp(own, "127.", 4) == 0 && strcmp(name, "lo") == 0),
+				"/etc/hosts");
 	}
 }
 

@@ -18,7 +18,7 @@
 
 struct package {
 	const char *name, *canonical, *version, *location, *metadata, *installer, *url, *source, *broken;
-	int url_error; /* of direct_url.json, which most distributions lack */
+	int url_error;                   /* of direct_url.json, which most distributions lack */
 	bool editable, shadowed, hidden; /* hidden: a second description of the same thing, as Debian has it */
 	const struct search_path *on;
 	enum dist_kind kind;
@@ -33,7 +33,7 @@ struct scan {
 	const struct interpreter *py;
 	struct package *all;
 	size_t count, cap;
-	size_t *bucket; /* hash of canonical names: position + 1 of the first package of that name */
+	size_t *bucket;         /* hash of canonical names: position + 1 of the first package of that name */
 	struct host_list conda; /* conda-meta of a conda prefix */
 };
 
@@ -141,10 +141,12 @@ static void read_direct_url(struct scan *s, struct package *p)
 		return;
 	p->editable = d.editable;
 	p->source = source_of(s->c->arena, &d);
-	p->url = d.commit.len ? arena_printf(s->c->arena, "%s@%s", str_dup(s->c->arena, d.url), str_dup(s->c->arena, d.commit)) : str_dup(s->c->arena, d.url);
+	p->url = d.commit.len ? arena_printf(s->c->arena, "%s@%s", str_dup(s->c->arena, d.url), str_dup(s->c->arena, d.commit))
+			      : str_dup(s->c->arena, d.url);
 }
 
-/* pip's own rule: the first of a name on the path counts. Debian describes some packages twice in one directory, which is no second copy. */
+/* pip's own rule: the first of a name on the path counts. Debian describes some packages twice in one directory, which is no second copy.
+ */
 static void place(struct scan *s, struct package p)
 {
 	if (s->count == PACKAGES_MAX)
@@ -152,7 +154,8 @@ static void place(struct scan *s, struct package p)
 	struct package *first = p.broken ? NULL : find(s, p.canonical);
 	if (first) {
 		p.shadowed = true;
-		p.hidden = strcmp(first->location, p.location) == 0 && first->version && p.version && strcmp(first->version, p.version) == 0 && first->kind != p.kind;
+		p.hidden = strcmp(first->location, p.location) == 0 && first->version && p.version &&
+			strcmp(first->version, p.version) == 0 && first->kind != p.kind;
 	}
 	s->all = arena_grow(s->c->arena, s->all, s->count, &s->cap, sizeof *s->all);
 	s->all[s->count] = p;
@@ -170,8 +173,8 @@ static const char *broken_because(struct scan *s, int rc)
 	return arena_printf(s->c->arena, "METADATA is unreadable: %s", strerror(-rc));
 }
 
-static void add_distribution(struct scan *s, const struct search_path *on, const char *location, const char *name, enum dist_kind kind, struct str dir_name,
-			     struct str dir_version)
+static void add_distribution(struct scan *s, const struct search_path *on, const char *location, const char *name, enum dist_kind kind,
+	struct str dir_name, struct str dir_version)
 {
 	struct arena *a = s->c->arena;
 	struct package p = {.location = location, .on = on, .kind = kind, .metadata = arena_printf(a, "%s/%s", location, name)};
@@ -274,9 +277,10 @@ static void scan_path(struct scan *s, const struct search_path *on)
 /* Conda's own packages that are no Python distributions, and matter here. */
 static bool is_conda_of_interest(struct str name)
 {
-	static const char *const names[] = {"nccl", "cudnn", "cudatoolkit", "cuda-cudart", "cuda-nvcc", "cuda-toolkit", "cuda-version", "cuda-compat", "pytorch", "pytorch-cuda",
-		"pytorch-gpu", "pytorch-cpu", "pytorch-mutex", "libtorch", "mkl", "llvm-openmp", "intel-openmp", "libgomp", "libstdcxx-ng", "libstdcxx", "libgcc-ng", "libcublas",
-		"libnvjitlink", "ucx", "openmpi", "mpich", "gxx_linux-64", "gcc_linux-64"};
+	static const char *const names[] = {"nccl", "cudnn", "cudatoolkit", "cuda-cudart", "cuda-nvcc", "cuda-toolkit", "cuda-version",
+		"cuda-compat", "pytorch", "pytorch-cuda", "pytorch-gpu", "pytorch-cpu", "pytorch-mutex", "libtorch", "mkl", "llvm-openmp",
+		"intel-openmp", "libgomp", "libstdcxx-ng", "libstdcxx", "libgcc-ng", "libcublas", "libnvjitlink", "ucx", "openmpi", "mpich",
+		"gxx_linux-64", "gcc_linux-64"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (str_is(name, names[i]))
 			return true;
@@ -311,11 +315,16 @@ static void scan_conda(struct scan *s)
 		struct str name, version;
 		if (!split_conda_name(str_of(s->conda.names[i]), &name, &version))
 			continue;
-		struct package p = {.name = str_dup(a, name), .version = str_dup(a, version), .location = s->py->prefix, .installer = "conda", .on = &on,
+		struct package p = {.name = str_dup(a, name),
+			.version = str_dup(a, version),
+			.location = s->py->prefix,
+			.installer = "conda",
+			.on = &on,
 			.metadata = arena_printf(a, "%s/%s", dir, s->conda.names[i])};
 		p.canonical = parse_pep503_name(a, name);
 		const struct package *twin = find(s, p.canonical);
-		if (twin ? (twin->installer && strcmp(twin->installer, "conda") == 0) || strcmp(twin->version, p.version) == 0 : !is_conda_of_interest(name))
+		if (twin ? (twin->installer && strcmp(twin->installer, "conda") == 0) || strcmp(twin->version, p.version) == 0
+			 : !is_conda_of_interest(name))
 			continue;
 		p.has_version = parse_pep440(version, &p.parsed) == 0;
 		place(s, p);
@@ -342,8 +351,8 @@ static void fill_conda_packages(struct scan *s)
 			const struct {
 				enum facts_column column;
 				struct str value;
-			} values[] = {{conda_package__name, m.name}, {conda_package__version, m.version}, {conda_package__build, m.build}, {conda_package__url, m.url},
-				{conda_package__md5, m.md5}, {conda_package__sha256, m.sha256}};
+			} values[] = {{conda_package__name, m.name}, {conda_package__version, m.version}, {conda_package__build, m.build},
+				{conda_package__url, m.url}, {conda_package__md5, m.md5}, {conda_package__sha256, m.sha256}};
 			for (size_t k = 0; k < sizeof values / sizeof *values; k++)
 				if (values[k].value.len)
 					facts_str(row, values[k].column, values[k].value, path);
@@ -411,11 +420,13 @@ static void fill_package(struct scan *s, const struct package *p)
 	if (p->url)
 		facts_text(row, package__source_url, p->url, arena_printf(s->c->arena, "%s/direct_url.json", p->metadata));
 	else
-		facts_gap(row, package__source_url, p->url_error < 0 && p->url_error != -ENOENT ? facts_gap_from_errno(p->url_error) : GAP_ABSENT, p->metadata, NULL);
+		facts_gap(row, package__source_url,
+			p->url_error < 0 && p->url_error != -ENOENT ? facts_gap_from_errno(p->url_error) : GAP_ABSENT, p->metadata, NULL);
 	if (p->source)
 		facts_text(row, package__source, p->source, arena_printf(s->c->arena, "%s/direct_url.json", p->metadata));
 	else
-		facts_gap(row, package__source, p->url_error < 0 && p->url_error != -ENOENT ? facts_gap_from_errno(p->url_error) : GAP_ABSENT, p->metadata, NULL);
+		facts_gap(row, package__source,
+			p->url_error < 0 && p->url_error != -ENOENT ? facts_gap_from_errno(p->url_error) : GAP_ABSENT, p->metadata, NULL);
 	facts_bool(row, package__base, p->on->base, p->location);
 	if (s->c->for_lock)
 		fill_record(s, p, row);
@@ -569,8 +580,8 @@ struct owners {
 static bool is_checked(const struct scan *s, const struct package *p)
 {
 	return !p->shadowed && !p->broken && !p->editable && p->kind == DIST_INFO && p->on->kind != PATH_DIST &&
-	       (s->c->deep || strcmp(p->canonical, "torch") == 0 || strncmp(p->canonical, "nvidia-", 7) == 0 || strcmp(p->canonical, "triton") == 0 ||
-		strcmp(p->canonical, "pytorch-triton") == 0);
+		(s->c->deep || strcmp(p->canonical, "torch") == 0 || strncmp(p->canonical, "nvidia-", 7) == 0 ||
+			strcmp(p->canonical, "triton") == 0 || strcmp(p->canonical, "pytorch-triton") == 0);
 }
 
 static bool is_library(struct str path)
@@ -582,7 +593,8 @@ static bool is_wanted(const struct scan *s, const struct dist_record *r)
 {
 	if (!r->has_size || str_ends(r->path, ".pyc"))
 		return false;
-	return s->c->deep || is_library(r->path) || r->size >= SMALL_FILE || str_ends(r->path, "/version.py") || str_is(r->path, "torch/__init__.py");
+	return s->c->deep || is_library(r->path) || r->size >= SMALL_FILE || str_ends(r->path, "/version.py") ||
+		str_is(r->path, "torch/__init__.py");
 }
 
 static const char *path_of(struct scan *s, const struct package *p, const struct dist_record *r)
@@ -600,7 +612,8 @@ static const struct package *other_owner(const struct owners *o, const char *pat
 }
 
 /* What is wrong with a file, NULL when nothing is or it cannot be told; what RECORD says and what is there, as texts. */
-static const char *problem_of(struct scan *s, const char *path, const struct dist_record *r, const char **ret_expected, const char **ret_found)
+static const char *problem_of(
+	struct scan *s, const char *path, const struct dist_record *r, const char **ret_expected, const char **ret_found)
 {
 	struct host_stat st;
 	struct str hash;
@@ -681,7 +694,8 @@ static void hash_ahead(struct scan *s, const struct owners *o)
 	for (size_t i = 0; i < o->count; i++) {
 		struct host_stat st;
 		const struct dist_record *r = &o->all[i].record;
-		if (str_is(r->algorithm, "sha256") && host_stat(s->c->host, o->all[i].path, &st) == 0 && st.kind == HOST_FILE && st.size == r->size)
+		if (str_is(r->algorithm, "sha256") && host_stat(s->c->host, o->all[i].path, &st) == 0 && st.kind == HOST_FILE &&
+			st.size == r->size)
 			jobs[n++] = (struct hash_job){o->all[i].path, st.size};
 	}
 	collect_hash_ahead(s->c, jobs, n);
@@ -733,7 +747,8 @@ static void find_numpy_user(struct scan *s, const struct package *p)
 	if (host_read(s->c->host, arena_printf(s->c->arena, "%s/RECORD", p->metadata), RECORD_MAX, &text) < 0)
 		return;
 	for (int rc; looked < NUMPY_MODULES_MAX && (rc = parse_dist_record(s->c->arena, &text, &r));) {
-		if (rc < 0 || !str_ends(r.path, ".so") || str_has(r.path, ".libs/") || !(str_has(r.path, ".cpython-") || str_has(r.path, ".abi3.")))
+		if (rc < 0 || !str_ends(r.path, ".so") || str_has(r.path, ".libs/") ||
+			!(str_has(r.path, ".cpython-") || str_has(r.path, ".abi3.")))
 			continue;
 		const char *path = path_of(s, p, &r);
 		looked++;

@@ -33,8 +33,8 @@ static bool is_wanted(struct collect *c, const char *name)
 
 static const char *const names[] = {"nvml", "cuda", "rocm", "ibverbs"};
 
-/* Without nvidia-persistenced the first to ask waits until the driver has started every GPU, about a second for each; cuInit maps the memory of all
- * GPUs, which takes seconds on a large machine in good health. */
+/* Without nvidia-persistenced the first to ask waits until the driver has started every GPU, about a second for each; cuInit maps the
+ * memory of all GPUs, which takes seconds on a large machine in good health. */
 static int deadline_of(struct collect *c, const char *name)
 {
 	bool is_cuda = str_is(str_of(name), "cuda"), is_nvml = str_is(str_of(name), "nvml");
@@ -149,7 +149,8 @@ static struct facts_row *new_gpu(struct collect *c, const char *address, const c
 	return row;
 }
 
-static void take_text(struct collect *c, struct facts_row *row, enum facts_column column, const struct json *gpu, const char *key, const char *origin)
+static void take_text(
+	struct collect *c, struct facts_row *row, enum facts_column column, const struct json *gpu, const char *key, const char *origin)
 {
 	const char *text = json_text(c, parse_json_get(gpu, key));
 
@@ -176,8 +177,8 @@ static void take_capability(struct collect *c, struct facts_row *row, const stru
 {
 	int64_t major, minor;
 
-	if (!parse_json_int(parse_json_get(gpu, "cc_major"), &major) || !parse_json_int(parse_json_get(gpu, "cc_minor"), &minor) || major < 1 || major > 99 ||
-	    minor < 0 || minor > 9)
+	if (!parse_json_int(parse_json_get(gpu, "cc_major"), &major) || !parse_json_int(parse_json_get(gpu, "cc_minor"), &minor) ||
+		major < 1 || major > 99 || minor < 0 || minor > 9)
 		return;
 	facts_text(row, gpu__compute_capability, arena_printf(c->arena, "%d.%d", (int)major, (int)minor), origin);
 	facts_int(row, gpu__cc, major * 10 + minor, origin);
@@ -200,7 +201,8 @@ static void take_throttle(struct facts_row *row, const struct json *gpu)
 	static const struct {
 		unsigned bit;
 		const char *name;
-	} reasons[] = {{0x08, "hardware slowdown"}, {0x20, "software thermal slowdown"}, {0x40, "hardware thermal slowdown"}, {0x80, "power brake"}};
+	} reasons[] = {{0x08, "hardware slowdown"}, {0x20, "software thermal slowdown"}, {0x40, "hardware thermal slowdown"},
+		{0x80, "power brake"}};
 	struct buf text = BUF_MAX(256);
 	int64_t bits;
 
@@ -246,7 +248,8 @@ static void take_errors(struct facts_row *row, const struct json *gpu)
 {
 	int64_t pages = 0, rows = 0;
 	bool pending = false, flag;
-	bool has_pages = parse_json_int(parse_json_get(gpu, "retired_pages"), &pages), has_rows = parse_json_int(parse_json_get(gpu, "remapped_rows"), &rows);
+	bool has_pages = parse_json_int(parse_json_get(gpu, "retired_pages"), &pages),
+	     has_rows = parse_json_int(parse_json_get(gpu, "remapped_rows"), &rows);
 	bool has_pending = false;
 	static const char *const flags[] = {"retired_pending", "remap_pending", "remap_failed"};
 
@@ -272,9 +275,11 @@ static void take_link(struct facts_row *row, const struct json *gpu)
 		take_int(row, gpu__link_width, gpu, "link_width", 1, 32);
 	if (!facts_value(row, gpu__link_width_max)->set || facts_value(row, gpu__link_width_max)->gap)
 		take_int(row, gpu__link_width_max, gpu, "link_width_max", 1, 32);
-	if (!facts_get_real(row, gpu__link_speed_gts, &(double){0}) && parse_json_int(parse_json_get(gpu, "link_generation"), &v) && v >= 1 && v <= 7)
+	if (!facts_get_real(row, gpu__link_speed_gts, &(double){0}) && parse_json_int(parse_json_get(gpu, "link_generation"), &v) &&
+		v >= 1 && v <= 7)
 		facts_real(row, gpu__link_speed_gts, speeds[v], NVML);
-	if (!facts_get_real(row, gpu__link_speed_max_gts, &(double){0}) && parse_json_int(parse_json_get(gpu, "link_generation_max"), &v) && v >= 1 && v <= 7)
+	if (!facts_get_real(row, gpu__link_speed_max_gts, &(double){0}) && parse_json_int(parse_json_get(gpu, "link_generation_max"), &v) &&
+		v >= 1 && v <= 7)
 		facts_real(row, gpu__link_speed_max_gts, speeds[v], NVML);
 }
 
@@ -333,8 +338,8 @@ static bool has_nvswitch(const struct facts *f)
 	return facts_find(f, pci_device__kind, "nvswitch") != NULL;
 }
 
-/* A card with connectors and no bridge has links that are all down, and nothing is wrong; with a switch behind them, or beside a card of the same
- * product that has more of them up, something is. */
+/* A card with connectors and no bridge has links that are all down, and nothing is wrong; with a switch behind them, or beside a card of
+ * the same product that has more of them up, something is. */
 static void take_nvlinks(struct collect *c, const struct json *gpus)
 {
 	for (const struct json *gpu = parse_json_first(gpus); gpu; gpu = gpu->next) {

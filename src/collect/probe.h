@@ -7,10 +7,10 @@
 
 struct probe_answer {
 	enum host_probe_status status;
-	const char *status_name;    /* probe.status: ok, missing, timeout, crash, error, skipped */
-	const char *message;        /* NULL: nothing to say */
-	const struct json *answer;  /* NULL: none */
-	const char *error_call;     /* the vendor call that failed; NULL: none */
+	const char *status_name;   /* probe.status: ok, missing, timeout, crash, error, skipped */
+	const char *message;       /* NULL: nothing to say */
+	const struct json *answer; /* NULL: none */
+	const char *error_call;    /* the vendor call that failed; NULL: none */
 	int64_t error_code;
 	double duration_ms;
 };

@@ -41,11 +41,17 @@ static void fill_machine(struct collect *c, const struct interpreter *py, struct
 		return;
 	}
 	unsigned machine = (unsigned char)head.ptr[18] | (unsigned)(unsigned char)head.ptr[19] << 8;
-	const char *name = machine == 62 ? "x86_64" : machine == 183 ? "aarch64" : machine == 243 ? "riscv64" : machine == 21 ? "ppc64le" : machine == 3 ? "i686" : NULL;
+	const char *name = machine == 62 ? "x86_64"
+		: machine == 183         ? "aarch64"
+		: machine == 243         ? "riscv64"
+		: machine == 21          ? "ppc64le"
+		: machine == 3           ? "i686"
+					 : NULL;
 	if (name)
 		facts_text(row, python__arch, name, origin);
 	/* The name of the loader stands behind the program headers, within the first page. */
-	static const char *const loaders[] = {"/lib64/ld-linux", "/lib/ld-linux", "/lib/ld-musl", "/lib64/ld64", "/nix/store/", "/usr/lib/ld-linux"};
+	static const char *const loaders[] = {
+		"/lib64/ld-linux", "/lib/ld-linux", "/lib/ld-musl", "/lib64/ld64", "/nix/store/", "/usr/lib/ld-linux"};
 	for (size_t i = 0; i < sizeof loaders / sizeof *loaders; i++) {
 		size_t at = str_find(head, loaders[i], 0);
 		if (at == SIZE_MAX)
@@ -121,7 +127,8 @@ static void fill_startup_code(struct collect *c, const struct interpreter *py)
 			const char *path = arena_printf(c->arena, "%s/%s.py", py->paths[i].path, customs[k]);
 			bool there = false;
 			for (size_t n = 0; n < py->paths[i].list.count && !there; n++)
-				there = strncmp(py->paths[i].list.names[n], customs[k], 13) == 0 && (strcmp(py->paths[i].list.names[n] + 13, ".py") == 0 || !py->paths[i].list.names[n][13]);
+				there = strncmp(py->paths[i].list.names[n], customs[k], 13) == 0 &&
+					(strcmp(py->paths[i].list.names[n] + 13, ".py") == 0 || !py->paths[i].list.names[n][13]);
 			if (!there && (py->paths[i].listed || !host_exists(c->host, path)))
 				continue;
 			struct facts_row *row = facts_add(c->facts, TABLE_startup_code);
@@ -140,14 +147,44 @@ struct tool {
 };
 
 static const struct tool tools[] = {
-	{"python", true},    {"python3", true},	  {"pip", true},     {"pip3", true},   {"torchrun", true}, {"accelerate", true}, {"deepspeed", true}, {"vllm", true},
-	{"nvcc", false},     {"gcc", false},	  {"g++", false},    {"cc", false},    {"c++", false},	   {"clang", false},	 {"ninja", true},     {"cmake", true},
-	{"make", false},     {"ptxas", false},	  {"uv", false},     {"conda", true},  {"mamba", false},   {"poetry", true},	 {"pixi", false},     {"nvidia-smi", false},
-	{"rocm-smi", false}, {"npu-smi", false},  {"mpirun", false}, {"srun", false},  {"docker", false},  {"podman", false},	 {"git", false},      {"nvidia-container-cli", false},
-	{"ibstat", false},   {"ibv_devinfo", false},
+	{"python", true},
+	{"python3", true},
+	{"pip", true},
+	{"pip3", true},
+	{"torchrun", true},
+	{"accelerate", true},
+	{"deepspeed", true},
+	{"vllm", true},
+	{"nvcc", false},
+	{"gcc", false},
+	{"g++", false},
+	{"cc", false},
+	{"c++", false},
+	{"clang", false},
+	{"ninja", true},
+	{"cmake", true},
+	{"make", false},
+	{"ptxas", false},
+	{"uv", false},
+	{"conda", true},
+	{"mamba", false},
+	{"poetry", true},
+	{"pixi", false},
+	{"nvidia-smi", false},
+	{"rocm-smi", false},
+	{"npu-smi", false},
+	{"mpirun", false},
+	{"srun", false},
+	{"docker", false},
+	{"podman", false},
+	{"git", false},
+	{"nvidia-container-cli", false},
+	{"ibstat", false},
+	{"ibv_devinfo", false},
 };
 
-/* The interpreter of a script: from #!, through `env`, and through the `exec` line that installers write when the path is too long for #!. */
+/* The interpreter of a script: from #!, through `env`, and through the `exec` line that installers write when the path is too long for #!.
+ */
 static const char *script_interpreter(struct collect *c, const char *path)
 {
 	struct str head, line, word;
@@ -194,7 +231,8 @@ static struct str version_in_name(const char *path)
 	size_t n = name.len;
 	while (n && ((name.ptr[n - 1] >= '0' && name.ptr[n - 1] <= '9') || name.ptr[n - 1] == '.'))
 		n--;
-	return n && n < name.len && (name.ptr[n - 1] == '-' || str_starts(name, "python")) && name.ptr[n] != '.' ? str_skip(name, n) : str_n("", 0);
+	return n && n < name.len && (name.ptr[n - 1] == '-' || str_starts(name, "python")) && name.ptr[n] != '.' ? str_skip(name, n)
+														 : str_n("", 0);
 }
 
 /* Whoever names an interpreter means its environment as if it were activated: its own programs go before PATH. */
@@ -242,12 +280,13 @@ static void fill_program(struct collect *c, const struct interpreter *py, const 
 /* -- local_module ------------------------------------------------------------------------------------------------------- */
 
 /* Modules that training scripts and PyTorch import, under names that people give to their own files. */
-static const char *const hidden_stdlib[] = {"abc", "ast", "calendar", "code", "codecs", "collections", "copy", "csv", "ctypes", "dataclasses", "datetime", "decimal", "email", "enum",
-	"functools", "glob", "hashlib", "html", "http", "inspect", "io", "json", "linecache", "locale", "logging", "math", "numbers", "operator", "pathlib", "pickle", "platform", "profile",
-	"queue", "random", "secrets", "select", "selectors", "shutil", "signal", "site", "socket", "ssl", "statistics", "string", "struct", "subprocess", "tempfile", "threading", "time",
-	"token", "tokenize", "traceback", "types", "typing", "uuid", "warnings", "weakref", NULL};
-static const char *const hidden_packages[] = {"torch", "torchvision", "torchaudio", "triton", "numpy", "scipy", "pandas", "transformers", "accelerate", "deepspeed", "datasets",
-	"tokenizers", "peft", "vllm", "apex", "xformers", "sympy", "tqdm", "wandb", "yaml", NULL};
+static const char *const hidden_stdlib[] = {"abc", "ast", "calendar", "code", "codecs", "collections", "copy", "csv", "ctypes",
+	"dataclasses", "datetime", "decimal", "email", "enum", "functools", "glob", "hashlib", "html", "http", "inspect", "io", "json",
+	"linecache", "locale", "logging", "math", "numbers", "operator", "pathlib", "pickle", "platform", "profile", "queue", "random",
+	"secrets", "select", "selectors", "shutil", "signal", "site", "socket", "ssl", "statistics", "string", "struct", "subprocess",
+	"tempfile", "threading", "time", "token", "tokenize", "traceback", "types", "typing", "uuid", "warnings", "weakref", NULL};
+static const char *const hidden_packages[] = {"torch", "torchvision", "torchaudio", "triton", "numpy", "scipy", "pandas", "transformers",
+	"accelerate", "deepspeed", "datasets", "tokenizers", "peft", "vllm", "apex", "xformers", "sympy", "tqdm", "wandb", "yaml", NULL};
 
 static const char *hiding_file(struct collect *c, const char *cwd, const struct host_list *list, const char *module)
 {
@@ -269,7 +308,8 @@ static void fill_local_modules(struct collect *c, const struct interpreter *py)
 	const char *cwd = host_cwd(c->host);
 	struct host_list list;
 	facts_table_read(c->facts, TABLE_local_module);
-	if (!cwd || strncmp(cwd, py->base_prefix, strlen(py->base_prefix)) == 0 || strncmp(cwd, py->prefix, strlen(py->prefix)) == 0 || host_list(c->host, cwd, &list) < 0)
+	if (!cwd || strncmp(cwd, py->base_prefix, strlen(py->base_prefix)) == 0 || strncmp(cwd, py->prefix, strlen(py->prefix)) == 0 ||
+		host_list(c->host, cwd, &list) < 0)
 		return;
 	for (size_t k = 0; k < 2; k++)
 		for (const char *const *module = k ? hidden_packages : hidden_stdlib; *module; module++) {

@@ -32,7 +32,8 @@ static void gids(struct collect *c, struct facts_row *row, const char *dir)
 		if (str_is(gid, "0000:0000:0000:0000:0000:0000:0000:0000") || str_is(gid, "fe80:0000:0000:0000:0000:0000:0000:0000"))
 			continue;
 		count++;
-		if (!rocev2 && str_starts(gid, "0000:0000:0000:0000:0000:ffff:") && host_linef(c->host, &type, "%s/gid_attrs/types/%d", dir, i) == 0 && str_starts(type, "RoCE v2")) {
+		if (!rocev2 && str_starts(gid, "0000:0000:0000:0000:0000:ffff:") &&
+			host_linef(c->host, &type, "%s/gid_attrs/types/%d", dir, i) == 0 && str_starts(type, "RoCE v2")) {
 			facts_int(row, rdma_port__rocev2_ipv4_gid, i, dir);
 			rocev2 = true;
 		}
@@ -46,7 +47,8 @@ static void gids(struct collect *c, struct facts_row *row, const char *dir)
 
 static void one_port(struct collect *c, const char *device, const char *port)
 {
-	const char *base = arena_printf(c->arena, "/sys/class/infiniband/%s", device), *dir = arena_printf(c->arena, "%s/ports/%s", base, port);
+	const char *base = arena_printf(c->arena, "/sys/class/infiniband/%s", device),
+		   *dir = arena_printf(c->arena, "%s/ports/%s", base, port);
 	struct facts_row *row = facts_add(c->facts, TABLE_rdma_port);
 	struct str text;
 	struct host_list list;

@@ -88,7 +88,8 @@ static bool highest_definition(const struct elf_digest *d, const char *family, s
 	return found;
 }
 
-/* Up to glibc 2.33 the file behind the link is libc-2.31.so. That is exact; a release that adds no symbol (2.31) defines no version of its own. */
+/* Up to glibc 2.33 the file behind the link is libc-2.31.so. That is exact; a release that adds no symbol (2.31) defines no version of its
+ * own. */
 static bool version_of_libc_name(struct collect *c, const char *path, struct str *ret)
 {
 	const char *real;
@@ -115,8 +116,10 @@ static const char *first_there(struct collect *c, const char *const *paths, size
 
 static void libraries(struct collect *c, struct facts_row *row)
 {
-	static const char *const libc[] = {"/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/usr/lib64/libc.so.6", "/usr/lib/libc.so.6"};
-	static const char *const cxx[] = {"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib/aarch64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6", "/lib64/libstdc++.so.6", "/usr/lib/libstdc++.so.6"};
+	static const char *const libc[] = {"/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
+		"/usr/lib64/libc.so.6", "/usr/lib/libc.so.6"};
+	static const char *const cxx[] = {"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib/aarch64-linux-gnu/libstdc++.so.6",
+		"/usr/lib64/libstdc++.so.6", "/lib64/libstdc++.so.6", "/usr/lib/libstdc++.so.6"};
 	static const char *const musl[] = {"/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1"};
 	const char *path = first_there(c, libc, sizeof libc / sizeof libc[0]);
 	struct elf_digest d = ELF_DIGEST_NONE;
@@ -188,7 +191,9 @@ static void processors(struct collect *c, struct facts_row *row)
 			facts_text(row, system__virtualization, "none", "/proc/cpuinfo");
 	}
 	if (hypervisor)
-		facts_str(row, system__virtualization, host_linef(c->host, &text, "/sys/class/dmi/id/sys_vendor") == 0 && text.len ? text : STR("hypervisor"), "/sys/class/dmi/id/sys_vendor");
+		facts_str(row, system__virtualization,
+			host_linef(c->host, &text, "/sys/class/dmi/id/sys_vendor") == 0 && text.len ? text : STR("hypervisor"),
+			"/sys/class/dmi/id/sys_vendor");
 }
 
 static void memory(struct collect *c, struct facts_row *row)
@@ -196,14 +201,16 @@ static void memory(struct collect *c, struct facts_row *row)
 	static const struct {
 		const char *key;
 		enum facts_column column;
-	} wanted[] = {{"MemTotal", system__memory_bytes}, {"MemAvailable", system__memory_available_bytes}, {"SwapTotal", system__swap_bytes}};
+	} wanted[] = {
+		{"MemTotal", system__memory_bytes}, {"MemAvailable", system__memory_available_bytes}, {"SwapTotal", system__swap_bytes}};
 	struct str text, line, key, value, number;
 	int64_t kb;
 	int rc = host_read(c->host, "/proc/meminfo", 0, &text);
 	for (size_t i = 0; rc < 0 && i < 3; i++)
 		facts_gap_errno(row, wanted[i].column, rc, "/proc/meminfo");
 	while (rc == 0 && str_next_line(&text, &line)) {
-		if (!str_split(line, ':', &key, &value) || !str_next_word(&value, &number) || str_to_int(number, &kb) < 0 || kb < 0 || kb > INT64_MAX / 1024)
+		if (!str_split(line, ':', &key, &value) || !str_next_word(&value, &number) || str_to_int(number, &kb) < 0 || kb < 0 ||
+			kb > INT64_MAX / 1024)
 			continue;
 		for (size_t i = 0; i < 3; i++)
 			if (str_is(key, wanted[i].key))
@@ -234,7 +241,8 @@ static void quota_file(struct collect *c, struct facts_row *row, const char *pat
 	double q, p, old;
 	if (host_linef(c->host, &text, "%s", path) < 0 || !str_next_word(&text, &quota) || !str_next_word(&text, &period))
 		return;
-	if (str_to_real(quota, &q) == 0 && str_to_real(period, &p) == 0 && p > 0 && q > 0 && (!facts_get_real(row, system__cpu_quota, &old) || q / p < old))
+	if (str_to_real(quota, &q) == 0 && str_to_real(period, &p) == 0 && p > 0 && q > 0 &&
+		(!facts_get_real(row, system__cpu_quota, &old) || q / p < old))
 		facts_real(row, system__cpu_quota, q / p, path);
 }
 
@@ -327,7 +335,8 @@ static void iommu(struct collect *c, struct facts_row *row)
 		facts_text(row, system__iommu, "passthrough", "/proc/cmdline");
 		return;
 	}
-	if (host_list(c->host, "/sys/kernel/iommu_groups", &groups) == 0 && groups.count && host_linef(c->host, &type, "/sys/kernel/iommu_groups/%s/type", groups.names[0]) == 0)
+	if (host_list(c->host, "/sys/kernel/iommu_groups", &groups) == 0 && groups.count &&
+		host_linef(c->host, &type, "/sys/kernel/iommu_groups/%s/type", groups.names[0]) == 0)
 		facts_text(row, system__iommu, str_is(type, "identity") ? "passthrough" : "translated", "/sys/kernel/iommu_groups");
 	else if (groups.count)
 		facts_text(row, system__iommu, "translated", "/sys/class/iommu");
@@ -342,7 +351,9 @@ static void remove_ipc(struct collect *c, struct facts_row *row)
 		return;
 	while (str_next_line(&text, &line))
 		if (str_split(line, '=', &key, &value) && str_is(key, "RemoveIPC"))
-			facts_bool(row, system__removeipc, str_is_nocase(value, "yes") || str_is(value, "1") || str_is_nocase(value, "true"), "/etc/systemd/logind.conf");
+			facts_bool(row, system__removeipc,
+				str_is_nocase(value, "yes") || str_is(value, "1") || str_is_nocase(value, "true"),
+				"/etc/systemd/logind.conf");
 }
 
 void collect_system(struct collect *c)

@@ -13,7 +13,6 @@ struct toolkits {
 	size_t count;
 };
 
-
 /* -- finding them ------------------------------------------------------------------------------------------------------- */
 
 /* A toolkit has nvcc, or the headers, or says that it is one. */
@@ -79,7 +78,8 @@ static bool version_of_json(struct collect *c, const char *path, struct facts_ro
 	const char *origin = arena_printf(c->arena, "%s/version.json", path);
 	if (host_read(c->host, origin, 0, &text) < 0 || parse_json(c->arena, text, &root, NULL) < 0)
 		return false;
-	if (!parse_json_text(parse_json_path(root, "cuda_nvcc.version"), &version) && !parse_json_text(parse_json_path(root, "cuda.version"), &version))
+	if (!parse_json_text(parse_json_path(root, "cuda_nvcc.version"), &version) &&
+		!parse_json_text(parse_json_path(root, "cuda.version"), &version))
 		return false;
 	facts_text(row, toolkit__version, first_two(c, version), origin);
 	return true;
@@ -152,7 +152,8 @@ static void fill_cudnn(struct collect *c, const char *path, struct facts_row *ro
 	for (size_t i = 0; i < 2; i++) {
 		if (read_header(c, places[i], "cudnn_version.h", &text, &origin) < 0)
 			continue;
-		if (define_of(text, "CUDNN_MAJOR", &major) == 0 && define_of(text, "CUDNN_MINOR", &minor) == 0 && define_of(text, "CUDNN_PATCHLEVEL", &patch) == 0) {
+		if (define_of(text, "CUDNN_MAJOR", &major) == 0 && define_of(text, "CUDNN_MINOR", &minor) == 0 &&
+			define_of(text, "CUDNN_PATCHLEVEL", &patch) == 0) {
 			facts_text(row, toolkit__cudnn, arena_printf(c->arena, "%d.%d.%d", (int)major, (int)minor, (int)patch), origin);
 			return;
 		}
@@ -168,14 +169,16 @@ static void fill_nccl(struct collect *c, const char *path, struct facts_row *row
 	int64_t major, minor, patch;
 	bool header = false, shared = false, archive = false;
 	for (size_t i = 0; i < 2 && !header; i++)
-		if (read_header(c, places[i], "nccl.h", &text, &origin) == 0 && define_of(text, "NCCL_MAJOR", &major) == 0 && define_of(text, "NCCL_MINOR", &minor) == 0 &&
-		    define_of(text, "NCCL_PATCH", &patch) == 0) {
-			facts_text(row, toolkit__nccl_header, arena_printf(c->arena, "%d.%d.%d", (int)major, (int)minor, (int)patch), origin);
+		if (read_header(c, places[i], "nccl.h", &text, &origin) == 0 && define_of(text, "NCCL_MAJOR", &major) == 0 &&
+			define_of(text, "NCCL_MINOR", &minor) == 0 && define_of(text, "NCCL_PATCH", &patch) == 0) {
+			facts_text(
+				row, toolkit__nccl_header, arena_printf(c->arena, "%d.%d.%d", (int)major, (int)minor, (int)patch), origin);
 			header = true;
 		}
 	if (!header)
 		facts_gap(row, toolkit__nccl_header, GAP_ABSENT, path, NULL);
-	const char *dirs[] = {arena_printf(c->arena, "%s/lib64", path), arena_printf(c->arena, "%s/lib", path), "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"};
+	const char *dirs[] = {arena_printf(c->arena, "%s/lib64", path), arena_printf(c->arena, "%s/lib", path), "/usr/lib/x86_64-linux-gnu",
+		"/usr/lib/aarch64-linux-gnu", "/usr/lib64"};
 	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
 		shared |= host_exists(c->host, arena_printf(c->arena, "%s/libnccl.so", dirs[i]));
 		archive |= host_exists(c->host, arena_printf(c->arena, "%s/libnccl_static.a", dirs[i]));
@@ -193,7 +196,8 @@ static void fill_stub(struct collect *c, const char *path, struct facts_row *row
 	while (list && str_next_field(&rest, ':', &dir)) {
 		const char *real;
 		if (dir.len && dir.ptr[0] == '/' && str_has(dir, "stubs") && host_realpath(c->host, str_dup(c->arena, dir), &real) == 0)
-			on_path |= strncmp(real, path, strlen(path)) == 0 && host_exists(c->host, arena_printf(c->arena, "%s/libcuda.so", real));
+			on_path |= strncmp(real, path, strlen(path)) == 0 &&
+				host_exists(c->host, arena_printf(c->arena, "%s/libcuda.so", real));
 	}
 	facts_bool(row, toolkit__stub_on_path, on_path, "LD_LIBRARY_PATH");
 }
@@ -203,7 +207,8 @@ static void fill_toolkit(struct collect *c, const char *path, const char *select
 	struct facts_row *row = facts_add(c->facts, TABLE_toolkit);
 	facts_text(row, toolkit__path, path, path);
 	facts_text(row, toolkit__selected_by, selected_by, selected_by);
-	if (!version_of_json(c, path, row) && !version_of_text(c, path, row) && !version_of_header(c, path, row) && !version_of_name(c, path, row))
+	if (!version_of_json(c, path, row) && !version_of_text(c, path, row) && !version_of_header(c, path, row) &&
+		!version_of_name(c, path, row))
 		facts_gap(row, toolkit__version, GAP_MISSING, path, NULL);
 	const char *nvcc = arena_printf(c->arena, "%s/bin/nvcc", path);
 	if (host_exists(c->host, nvcc))
@@ -244,7 +249,8 @@ static const char *gcc_library_version(struct collect *c, const char *major, con
 				int64_t n;
 				if (!is_number(name) || str_to_int(str_slice(str_of(name), 0, strcspn(name, ".")), &n) < 0)
 					continue;
-				if (major ? strncmp(name, major, strlen(major)) == 0 && (!name[strlen(major)] || name[strlen(major)] == '.') : n > best_major) {
+				if (major ? strncmp(name, major, strlen(major)) == 0 && (!name[strlen(major)] || name[strlen(major)] == '.')
+					  : n > best_major) {
 					best = name;
 					best_major = n;
 					*ret_origin = dir;
@@ -314,7 +320,8 @@ void collect_toolkit(struct collect *c)
 	fill_compiler(c, "g++", "CXX");
 	fill_compiler(c, "clang", NULL);
 	const struct facts_row *first = c->facts->first[TABLE_toolkit];
-	const char *nvcc = first ? facts_get_text(first, toolkit__nvcc) : NULL, *version = first ? facts_get_text(first, toolkit__version) : NULL;
+	const char *nvcc = first ? facts_get_text(first, toolkit__nvcc) : NULL,
+		   *version = first ? facts_get_text(first, toolkit__version) : NULL;
 	if (!nvcc)
 		return;
 	struct facts_row *row = facts_add(c->facts, TABLE_compiler);

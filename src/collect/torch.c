@@ -140,7 +140,8 @@ static void fill_build(struct collect *c, struct torch_place *t, struct str text
 	fill_optional(t->row, torch__git, text, "git_version", origin);
 	const char *build = t->cuda ? "cuda" : t->hip ? "rocm" : parse_dist_assignment(text, "xpu", &value) == 1 ? "xpu" : NULL;
 	/* Plug-ins bring their device to a build for CPUs. */
-	static const char *const plugins[][2] = {{"torch-npu", "npu"}, {"torch-musa", "musa"}, {"intel-extension-for-pytorch", "xpu"}, {"torch-mlu", "mlu"}};
+	static const char *const plugins[][2] = {
+		{"torch-npu", "npu"}, {"torch-musa", "musa"}, {"intel-extension-for-pytorch", "xpu"}, {"torch-mlu", "mlu"}};
 	for (size_t i = 0; i < sizeof plugins / sizeof *plugins && !build; i++)
 		if (find_package(c, plugins[i][0]) && (i != 2 || find_package(c, "oneccl-bind-pt")))
 			build = plugins[i][1];
@@ -155,8 +156,11 @@ static const struct {
 	enum facts_column column;
 	const char *mark;
 } backends[] = {
-	{torch__nccl_built, "c10d::ProcessGroupNCCL"}, {torch__gloo_built, "c10d::ProcessGroupGloo"}, {torch__mpi_built, "c10d::ProcessGroupMPI"},
-	{torch__ucc_built, "c10d::ProcessGroupUCC"},   {torch__xccl_built, "c10d::ProcessGroupXCCL"},
+	{torch__nccl_built, "c10d::ProcessGroupNCCL"},
+	{torch__gloo_built, "c10d::ProcessGroupGloo"},
+	{torch__mpi_built, "c10d::ProcessGroupMPI"},
+	{torch__ucc_built, "c10d::ProcessGroupUCC"},
+	{torch__xccl_built, "c10d::ProcessGroupXCCL"},
 };
 
 /* PyTorch's own rule: a back end is there when its class was compiled into the Python binding, libtorch_python. */
@@ -280,14 +284,10 @@ static void find_native(struct collect *c, struct torch_place *t, const char *ve
 static const char *kind_name(enum fatbin_kind kind)
 {
 	switch (kind) {
-	case FATBIN_SASS:
-		return "sass";
-	case FATBIN_PTX:
-		return "ptx";
-	case FATBIN_HSACO:
-		return "hsaco";
-	default:
-		return NULL;
+	case FATBIN_SASS: return "sass";
+	case FATBIN_PTX: return "ptx";
+	case FATBIN_HSACO: return "hsaco";
+	default: return NULL;
 	}
 }
 
@@ -428,7 +428,8 @@ static bool is_for_cuda(struct collect *c, struct str path)
 		return true;
 	struct version v;
 	struct str name = str_skip(path, at);
-	return version_parse(str_of(cuda), &v) == 0 && v.count > 1 && str_is(name, arena_printf(c->arena, "libbitsandbytes_cuda%u%u.so", (unsigned)v.part[0], (unsigned)v.part[1]));
+	return version_parse(str_of(cuda), &v) == 0 && v.count > 1 &&
+		str_is(name, arena_printf(c->arena, "libbitsandbytes_cuda%u%u.so", (unsigned)v.part[0], (unsigned)v.part[1]));
 }
 
 static void add_extensions(struct collect *c, const struct facts_row *p, struct extensions *ret)
@@ -436,10 +437,12 @@ static void add_extensions(struct collect *c, const struct facts_row *p, struct 
 	const char *metadata = facts_get_text(p, package__metadata), *location = facts_get_text(p, package__location);
 	struct str text;
 	struct dist_record r;
-	if (!metadata || !location || is_pure(c, metadata) || host_read(c->host, arena_printf(c->arena, "%s/RECORD", metadata), RECORD_MAX, &text) < 0)
+	if (!metadata || !location || is_pure(c, metadata) ||
+		host_read(c->host, arena_printf(c->arena, "%s/RECORD", metadata), RECORD_MAX, &text) < 0)
 		return;
 	for (int rc; (rc = parse_dist_record(c->arena, &text, &r));) {
-		if (rc < 0 || !str_ends(r.path, ".so") || r.path.ptr[0] == '/' || str_starts(r.path, "../") || !is_for_python(c, r.path) || !is_for_cuda(c, r.path) || ret->count == EXTENSIONS_MAX)
+		if (rc < 0 || !str_ends(r.path, ".so") || r.path.ptr[0] == '/' || str_starts(r.path, "../") || !is_for_python(c, r.path) ||
+			!is_for_cuda(c, r.path) || ret->count == EXTENSIONS_MAX)
 			continue;
 		ret->path[ret->count] = arena_printf(c->arena, "%s/%s", location, str_dup(c->arena, r.path));
 		ret->package[ret->count++] = facts_get_text(p, package__name);
@@ -460,7 +463,8 @@ static void find_extensions(struct collect *c, struct extensions *ret)
 {
 	for (const struct facts_row *p = c->facts->first[TABLE_package]; p; p = p->next) {
 		const char *canonical = facts_get_text(p, package__canonical), *name = facts_get_text(p, package__name);
-		if (canonical && strcmp(canonical, "torch") != 0 && is_live_package(p) && (requires_torch(c, name) || has_own_kernels(canonical)))
+		if (canonical && strcmp(canonical, "torch") != 0 && is_live_package(p) &&
+			(requires_torch(c, name) || has_own_kernels(canonical)))
 			add_extensions(c, p, ret);
 	}
 }
@@ -516,7 +520,8 @@ void collect_torch_start(struct collect *c)
 
 void collect_torch(struct collect *c)
 {
-	static const enum facts_table ours[] = {TABLE_torch, TABLE_gpu_code, TABLE_library, TABLE_missing_symbol, TABLE_nccl, TABLE_nccl_plugin, TABLE_nccl_conf};
+	static const enum facts_table ours[] = {
+		TABLE_torch, TABLE_gpu_code, TABLE_library, TABLE_missing_symbol, TABLE_nccl, TABLE_nccl_plugin, TABLE_nccl_conf};
 	const struct facts_row *python = c->facts->first[TABLE_python];
 	struct torch_place t = {0};
 	struct str text = {0};

@@ -24,7 +24,8 @@ const char *collect_owner_of(struct owner_index *o, const char *path, const char
 const char *collect_wheel_library(struct owner_index *o, const char *soname);
 
 /* What `import torch` and the import of what is built on it would load. NULL when the interpreter cannot be read. */
-struct ldso *collect_torch_load(struct collect *c, const struct torch_place *t, struct owner_index *o, const char **extensions, size_t extension_count);
+struct ldso *collect_torch_load(
+	struct collect *c, const struct torch_place *t, struct owner_index *o, const char **extensions, size_t extension_count);
 
 /* Symbols of PyTorch that extensions want and do not get, into missing_symbol. */
 void collect_extension(struct collect *c, const struct torch_place *t, struct ldso *l, const char **paths, size_t count);

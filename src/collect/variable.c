@@ -3,8 +3,14 @@
 
 static bool matters(const char *text)
 {
-	static const char *const prefixes[] = {"NCCL_", "RCCL_", "TORCH_", "TORCHELASTIC_", "PYTORCH_", "CUDA_", "CUDNN_", "NVIDIA_", "GLOO_", "UCX_", "OMPI_", "PMI_", "PMIX_", "HCCL_", "ASCEND_", "MLU_", "MUSA_", "MTHREADS_", "HIP_", "ROCR_", "HSA_", "ZE_", "ONEAPI_", "CCL_", "FI_", "OFI_", "MASTER_", "LOCAL_", "GROUP_", "ROLE_", "LD_", "PYTHON", "SLURM_", "CONDA_", "VIRTUAL_ENV", "OMP_", "MKL_", "KMP_", "TRITON_", "DS_", "ACCELERATE_", "SHARP_", "NVSHMEM_", "TP_", "RDMAV_", "MLX5_", "IBV_", "LCCL_", "PET_", "I_MPI_", "HABANA_", "TASK_QUEUE_"};
-	static const char *const names[] = {"RANK", "WORLD_SIZE", "NODE_RANK", "NNODES", "NPROC_PER_NODE", "USE_LIBUV", "TMPDIR", "PATH", "HOSTNAME", "NUMEXPR_MAX_THREADS", "MAX_JOBS", "USE_CUDA", "USE_NCCL", "USE_SYSTEM_NCCL", "USE_DISTRIBUTED", "KUBERNETES_SERVICE_HOST"};
+	static const char *const prefixes[] = {"NCCL_", "RCCL_", "TORCH_", "TORCHELASTIC_", "PYTORCH_", "CUDA_", "CUDNN_", "NVIDIA_",
+		"GLOO_", "UCX_", "OMPI_", "PMI_", "PMIX_", "HCCL_", "ASCEND_", "MLU_", "MUSA_", "MTHREADS_", "HIP_", "ROCR_", "HSA_", "ZE_",
+		"ONEAPI_", "CCL_", "FI_", "OFI_", "MASTER_", "LOCAL_", "GROUP_", "ROLE_", "LD_", "PYTHON", "SLURM_", "CONDA_",
+		"VIRTUAL_ENV", "OMP_", "MKL_", "KMP_", "TRITON_", "DS_", "ACCELERATE_", "SHARP_", "NVSHMEM_", "TP_", "RDMAV_", "MLX5_",
+		"IBV_", "LCCL_", "PET_", "I_MPI_", "HABANA_", "TASK_QUEUE_"};
+	static const char *const names[] = {"RANK", "WORLD_SIZE", "NODE_RANK", "NNODES", "NPROC_PER_NODE", "USE_LIBUV", "TMPDIR", "PATH",
+		"HOSTNAME", "NUMEXPR_MAX_THREADS", "MAX_JOBS", "USE_CUDA", "USE_NCCL", "USE_SYSTEM_NCCL", "USE_DISTRIBUTED",
+		"KUBERNETES_SERVICE_HOST"};
 	for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
 		if (strncmp(text, prefixes[i], strlen(prefixes[i])) == 0)
 			return true;

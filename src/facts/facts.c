@@ -94,8 +94,8 @@ struct facts_row *facts_only(struct facts *f, enum facts_table table)
 static struct facts_value *place(const struct facts_row *row, enum facts_column c)
 {
 	if (facts_columns[c].table != row->table) {
-		fprintf(stderr, "davy: defect: column %s of table %s set in a row of %s\n", facts_columns[c].name, table_names[facts_columns[c].table],
-			table_names[row->table]);
+		fprintf(stderr, "davy: defect: column %s of table %s set in a row of %s\n", facts_columns[c].name,
+			table_names[facts_columns[c].table], table_names[row->table]);
 		abort();
 	}
 	return (struct facts_value *)&row->value[(int)c - first_column[row->table]];
@@ -180,28 +180,21 @@ enum facts_gap facts_gap_from_errno(int error)
 {
 	switch (error < 0 ? -error : error) {
 	case EACCES:
-	case EPERM:
-		return GAP_DENIED;
+	case EPERM: return GAP_DENIED;
 	case ENOENT:
 	case ENOTDIR:
 	case ENXIO:
-	case ENODEV:
-		return GAP_MISSING;
-	case ETIMEDOUT:
-		return GAP_TIMEOUT;
+	case ENODEV: return GAP_MISSING;
+	case ETIMEDOUT: return GAP_TIMEOUT;
 	case EINVAL:
 	case EFBIG:
 	case ERANGE:
 	case EISDIR:
-	case EBADMSG:
-		return GAP_UNPARSABLE;
-	case ENODATA:
-		return GAP_NOT_RECORDED;
+	case EBADMSG: return GAP_UNPARSABLE;
+	case ENODATA: return GAP_NOT_RECORDED;
 	case ENOSYS:
-	case EOPNOTSUPP:
-		return GAP_UNSUPPORTED;
-	default:
-		return GAP_FAILED;
+	case EOPNOTSUPP: return GAP_UNSUPPORTED;
+	default: return GAP_FAILED;
 	}
 }
 
@@ -213,8 +206,7 @@ void facts_gap_errno(struct facts_row *row, enum facts_column c, int error, cons
 void facts_table_gap(struct facts *f, enum facts_table table, enum facts_gap why, const char *origin, const char *detail)
 {
 	struct facts_table_gap *g = arena_alloc(f->arena, sizeof *g);
-	*g = (struct facts_table_gap){table, why, note(f, origin), note(f, detail),
-		f->node, f->gaps};
+	*g = (struct facts_table_gap){table, why, note(f, origin), note(f, detail), f->node, f->gaps};
 	f->gaps = g;
 }
 
@@ -268,6 +260,7 @@ bool facts_get_real(const struct facts_row *row, enum facts_column c, double *re
 
 const char *facts_gap_name(enum facts_gap why)
 {
-	static const char *const names[] = {"", "absent", "denied", "missing", "timeout", "unparsable", "unsupported", "not-recorded", "failed"};
+	static const char *const names[] = {
+		"", "absent", "denied", "missing", "timeout", "unparsable", "unsupported", "not-recorded", "failed"};
 	return names[why];
 }

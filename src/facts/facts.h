@@ -31,7 +31,17 @@ enum facts_column {
 enum facts_type { FACTS_INT, FACTS_REAL, FACTS_TEXT, FACTS_BOOL };
 
 /* Why a value is not there. GAP_ABSENT means: we looked, and there is none (no limit, no driver bound); all others mean: unknown. */
-enum facts_gap { GAP_NONE, GAP_ABSENT, GAP_DENIED, GAP_MISSING, GAP_TIMEOUT, GAP_UNPARSABLE, GAP_UNSUPPORTED, GAP_NOT_RECORDED, GAP_FAILED };
+enum facts_gap {
+	GAP_NONE,
+	GAP_ABSENT,
+	GAP_DENIED,
+	GAP_MISSING,
+	GAP_TIMEOUT,
+	GAP_UNPARSABLE,
+	GAP_UNSUPPORTED,
+	GAP_NOT_RECORDED,
+	GAP_FAILED
+};
 
 struct facts_table_info {
 	const char *name, *doc;
@@ -64,7 +74,7 @@ struct facts_row {
 	const char *node; /* NULL: this host */
 	struct facts_row *next;
 	struct facts *owner;
-	int id; /* 1, 2, ... within the table */
+	int id;                     /* 1, 2, ... within the table */
 	struct facts_value value[]; /* one for each column of the table */
 };
 

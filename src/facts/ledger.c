@@ -18,29 +18,19 @@ static int error_of(int rc)
 	switch (rc & 0xff) {
 	case SQLITE_OK:
 	case SQLITE_DONE:
-	case SQLITE_ROW:
-		return 0;
+	case SQLITE_ROW: return 0;
 	case SQLITE_BUSY:
-	case SQLITE_LOCKED:
-		return -EBUSY;
-	case SQLITE_FULL:
-		return -ENOSPC;
+	case SQLITE_LOCKED: return -EBUSY;
+	case SQLITE_FULL: return -ENOSPC;
 	case SQLITE_READONLY:
-	case SQLITE_PERM:
-		return -EROFS;
-	case SQLITE_CANTOPEN:
-		return -ENOENT;
+	case SQLITE_PERM: return -EROFS;
+	case SQLITE_CANTOPEN: return -ENOENT;
 	case SQLITE_CORRUPT:
-	case SQLITE_NOTADB:
-		return -EBADMSG;
-	case SQLITE_NOMEM:
-		return -ENOMEM;
-	case SQLITE_CONSTRAINT:
-		return -EEXIST;
-	case SQLITE_IOERR:
-		return -EIO;
-	default:
-		return -EINVAL;
+	case SQLITE_NOTADB: return -EBADMSG;
+	case SQLITE_NOMEM: return -ENOMEM;
+	case SQLITE_CONSTRAINT: return -EEXIST;
+	case SQLITE_IOERR: return -EIO;
+	default: return -EINVAL;
 	}
 }
 

@@ -1,9 +1,11 @@
 /* The ledger: an SQLite file in which `davy run` keeps its attempts. A thin door to SQL; what stands in the tables is act/history's.
  *
- * A rollback journal, not a WAL: home directories are on network file systems, where a WAL's shared memory does not work. Several processes write; each waits
- * for the others up to a few seconds. A writer that is killed leaves a journal, and the next one rolls it back. Nothing here uses an arena: it may run in a thread of its own.
+ * A rollback journal, not a WAL: home directories are on network file systems, where a WAL's shared memory does not work. Several processes
+ * write; each waits for the others up to a few seconds. A writer that is killed leaves a journal, and the next one rolls it back. Nothing
+ * here uses an arena: it may run in a thread of its own.
  *
- * Errors: -EBUSY others wrote all the time, -ENOSPC, -EROFS, -ENOENT it cannot be opened, -EBADMSG no ledger or a damaged one, -EPROTO made by a newer Davy, -EIO, -ENOMEM.
+ * Errors: -EBUSY others wrote all the time, -ENOSPC, -EROFS, -ENOENT it cannot be opened, -EBADMSG no ledger or a damaged one, -EPROTO made
+ * by a newer Davy, -EIO, -ENOMEM.
  */
 #ifndef FACTS_LEDGER_H
 #define FACTS_LEDGER_H
@@ -26,7 +28,7 @@ int ledger_changes(const struct ledger *l);
 
 /* Parameters follow by `types`: t text (NULL binds NULL), i int64_t, b struct str (bytes). */
 int ledger_query(struct ledger *l, struct ledger_query **ret, const char *sql, const char *types, ...);
-int ledger_step(struct ledger_query *q); /* 1 a row, 0 the end, negative errno */
+int ledger_step(struct ledger_query *q);    /* 1 a row, 0 the end, negative errno */
 void ledger_finish(struct ledger_query *q); /* NULL is fine */
 /* A statement without rows. */
 int ledger_run(struct ledger *l, const char *sql, const char *types, ...);

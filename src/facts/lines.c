@@ -170,11 +170,11 @@ struct reader {
 	struct facts *facts;
 	struct facts_lines_head *head;
 	const char **ret_why;
-	enum facts_table table;            /* TABLE_COUNT: none, or one that we do not know */
+	enum facts_table table; /* TABLE_COUNT: none, or one that we do not know */
 	enum facts_column column[COLUMN_COUNT];
 	size_t columns, rows;
-	char *scratch;                     /* of the longest line */
-	bool in_table, ended;              /* in_table: a line "@" was read, known or not */
+	char *scratch;        /* of the longest line */
+	bool in_table, ended; /* in_table: a line "@" was read, known or not */
 };
 
 static int fail(struct reader *r, int error, const char *why)
@@ -280,7 +280,9 @@ static int read_row(struct reader *r, struct str line)
 	struct facts_row *row = facts_add(r->facts, r->table);
 	for (size_t i = 0; i < r->columns && str_next_field(&line, '\t', &cell); i++)
 		if (r->column[i] != COLUMN_COUNT && read_cell(r, row, r->column[i], cell) < 0)
-			return fail(r, -EBADMSG, arena_printf(r->arena, "a value of %s.%s is damaged", facts_table(r->table).name, facts_columns[r->column[i]].name));
+			return fail(r, -EBADMSG,
+				arena_printf(r->arena, "a value of %s.%s is damaged", facts_table(r->table).name,
+					facts_columns[r->column[i]].name));
 	return 0;
 }
 

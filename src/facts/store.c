@@ -14,7 +14,7 @@ struct store {
 	int loaded[TABLE_COUNT]; /* rows of the table that are in already */
 	const struct facts_table_gap *gaps_loaded;
 	bool read_only, tracing;
-	bool *asked; /* TABLE_COUNT: store_tables_of is at work */
+	bool *asked;                            /* TABLE_COUNT: store_tables_of is at work */
 	double limit_ms, deadline_ms, until_ms; /* until_ms: for all queries together */
 	struct store_read reads[READS_MAX];
 	size_t read_count;
@@ -55,19 +55,13 @@ static int error_of(int rc)
 	switch (rc) {
 	case SQLITE_OK:
 	case SQLITE_DONE:
-	case SQLITE_ROW:
-		return 0;
-	case SQLITE_NOMEM:
-		return -ENOMEM;
-	case SQLITE_INTERRUPT:
-		return -ETIMEDOUT;
+	case SQLITE_ROW: return 0;
+	case SQLITE_NOMEM: return -ENOMEM;
+	case SQLITE_INTERRUPT: return -ETIMEDOUT;
 	case SQLITE_AUTH:
-	case SQLITE_READONLY:
-		return -EPERM;
-	case SQLITE_TOOBIG:
-		return -EFBIG;
-	default:
-		return -EINVAL;
+	case SQLITE_READONLY: return -EPERM;
+	case SQLITE_TOOBIG: return -EFBIG;
+	default: return -EINVAL;
 	}
 }
 
@@ -125,7 +119,8 @@ static void note_asked(struct store *s, int action, const char *table, const cha
 {
 	/* What looks at facts of tables that the query does not name. */
 	bool all = (action == SQLITE_READ && table && strcmp(table, "gap") == 0) ||
-		(action == SQLITE_FUNCTION && function && (sqlite3_stricmp(function, "known") == 0 || sqlite3_stricmp(function, "marker") == 0));
+		(action == SQLITE_FUNCTION && function &&
+			(sqlite3_stricmp(function, "known") == 0 || sqlite3_stricmp(function, "marker") == 0));
 	for (int t = 0; t < TABLE_COUNT; t++)
 		if (all || (action == SQLITE_READ && table && strcmp(table, facts_table((enum facts_table)t).name) == 0))
 			s->asked[t] = true;
@@ -145,7 +140,8 @@ static int on_read(void *arg, int action, const char *a, const char *b, const ch
 	}
 	if (s->asked)
 		note_asked(s, action, a, b);
-	if ((s->read_only || s->asked) && action != SQLITE_READ && action != SQLITE_SELECT && action != SQLITE_FUNCTION && action != SQLITE_RECURSIVE)
+	if ((s->read_only || s->asked) && action != SQLITE_READ && action != SQLITE_SELECT && action != SQLITE_FUNCTION &&
+		action != SQLITE_RECURSIVE)
 		return SQLITE_DENY;
 	return SQLITE_OK;
 }
@@ -163,7 +159,8 @@ static int load_copy(struct store *s, const char *name, const unsigned char *ima
 	if (!copy)
 		return SQLITE_NOMEM;
 	memcpy(copy, image, size);
-	return sqlite3_deserialize(s->db, name, copy, (sqlite3_int64)size, (sqlite3_int64)size, SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
+	return sqlite3_deserialize(s->db, name, copy, (sqlite3_int64)size, (sqlite3_int64)size,
+		SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
 }
 
 /* The size of the SQLite database that begins there: its page size and its number of pages stand in the head. */
@@ -188,7 +185,8 @@ static int take_image(struct store *s, const unsigned char *image, size_t size)
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(s->db, "ATTACH ':memory:' AS knowledge", NULL, NULL, NULL);
 	if (rc == SQLITE_OK) /* not written to: SQLite's interface has no const */
-		rc = sqlite3_deserialize(s->db, "knowledge", (unsigned char *)(uintptr_t)s->knowledge, (sqlite3_int64)s->knowledge_size, (sqlite3_int64)s->knowledge_size, SQLITE_DESERIALIZE_READONLY);
+		rc = sqlite3_deserialize(s->db, "knowledge", (unsigned char *)(uintptr_t)s->knowledge, (sqlite3_int64)s->knowledge_size,
+			(sqlite3_int64)s->knowledge_size, SQLITE_DESERIALIZE_READONLY);
 	return rc == SQLITE_OK ? sqlite3_exec(s->db, "PRAGMA knowledge.mmap_size=268435456", NULL, NULL, NULL) : rc;
 }
 
@@ -275,7 +273,8 @@ static int prepare_insert(struct store *s, enum facts_table t)
 	return error_of(rc);
 }
 
-static int insert_gap(struct store *s, const char *table, int row, const char *column, enum facts_gap gap, const char *origin, const char *detail, const char *node)
+static int insert_gap(struct store *s, const char *table, int row, const char *column, enum facts_gap gap, const char *origin,
+	const char *detail, const char *node)
 {
 	if (!s->insert_gap && sqlite3_prepare_v2(s->db, "INSERT INTO gap VALUES(?,?,?,?,?,?,?)", -1, &s->insert_gap, NULL) != SQLITE_OK)
 		return -EINVAL;
@@ -424,14 +423,10 @@ const char *store_column_name(const struct store_query *q, int i)
 enum store_kind store_kind_of(const struct store_query *q, int i)
 {
 	switch (sqlite3_column_type(q->stmt, i)) {
-	case SQLITE_INTEGER:
-		return STORE_INT;
-	case SQLITE_FLOAT:
-		return STORE_REAL;
-	case SQLITE_NULL:
-		return STORE_NULL;
-	default:
-		return STORE_TEXT;
+	case SQLITE_INTEGER: return STORE_INT;
+	case SQLITE_FLOAT: return STORE_REAL;
+	case SQLITE_NULL: return STORE_NULL;
+	default: return STORE_TEXT;
 	}
 }
 

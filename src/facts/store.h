@@ -1,7 +1,8 @@
 /* The store: facts as SQL tables in memory, beside the knowledge tables of the embedded image.
  *
- * The image is made by the knowledge compiler: two SQLite databases, one behind the other. The first has the empty fact tables of schema.def and is copied; the
- * second has the compatibility tables as k_<name>, causes, rules and patterns, and is used where it lies. Nothing touches a file. SQLite is known in store.c only.
+ * The image is made by the knowledge compiler: two SQLite databases, one behind the other. The first has the empty fact tables of
+ * schema.def and is copied; the second has the compatibility tables as k_<name>, causes, rules and patterns, and is used where it lies.
+ * Nothing touches a file. SQLite is known in store.c only.
  *
  * Fact table T has the columns of schema.def, `node` (NULL: this host) and rowid = facts_row.id. Gaps are in table `gap`.
  */
@@ -53,7 +54,8 @@ struct store_read {
 void store_trace_begin(struct store *s);
 size_t store_trace_end(struct store *s, const struct store_read **ret);
 
-/* Which fact tables a query asks about, without running it; all of them when it asks about gaps, or a function in it looks at facts (known, marker). Only SELECT. 0 or negative errno: it cannot be prepared. */
+/* Which fact tables a query asks about, without running it; all of them when it asks about gaps, or a function in it looks at facts (known,
+ * marker). Only SELECT. 0 or negative errno: it cannot be prepared. */
 int store_tables_of(struct store *s, const char *sql, bool ret[TABLE_COUNT]);
 
 /* Before store_open: what a query of the user may take besides what is there already. */

@@ -6,13 +6,13 @@
 #include "facts/lines.h"
 #include "fleet/nodelist.h"
 
-#define TEXT_MAX 4096                      /* of a value: what is longer ends there, with its hash */
-#define VALUES_MAX 4096                    /* of a slot */
-#define SUBJECTS_MAX 20000                 /* of a view */
-#define CROWDED 256                        /* so many different values, and more than every other node its own */
-#define BYTES_MAX ((size_t)384 << 20)      /* of all texts and slots */
-#define COLUMNS_MAX 64                     /* of a table */
-#define NUMBER_MAX 40                      /* bytes of a number as text */
+#define TEXT_MAX 4096                 /* of a value: what is longer ends there, with its hash */
+#define VALUES_MAX 4096               /* of a slot */
+#define SUBJECTS_MAX 20000            /* of a view */
+#define CROWDED 256                   /* so many different values, and more than every other node its own */
+#define BYTES_MAX ((size_t)384 << 20) /* of all texts and slots */
+#define COLUMNS_MAX 64                /* of a table */
+#define NUMBER_MAX 40                 /* bytes of a number as text */
 
 struct align_where {
 	enum facts_column column;
@@ -144,13 +144,17 @@ static int load_rules_of(struct align *al, struct align_view *v, struct store *s
 	while (rc == 0 && store_step(q) > 0) {
 		const char *column = store_text(q, 1), *subject = store_text(q, 0), *follows = store_text(q, 5);
 		int role = role_by_name(store_text(q, 2));
-		if (!column || role < 0 || (!strchr(column, '*') && strcmp(column, "#") != 0 && facts_column_by_name(v->table, str_of(column)) == COLUMN_COUNT)) {
-			rc = bad_table(al, ret_why, "fleet_column: %s: '%s' is no column, or its role is unknown", v->name, column ? column : "");
+		if (!column || role < 0 ||
+			(!strchr(column, '*') && strcmp(column, "#") != 0 &&
+				facts_column_by_name(v->table, str_of(column)) == COLUMN_COUNT)) {
+			rc = bad_table(
+				al, ret_why, "fleet_column: %s: '%s' is no column, or its role is unknown", v->name, column ? column : "");
 			break;
 		}
 		v->rules = arena_grow(al->arena, v->rules, v->rule_count, &cap, sizeof *v->rules);
-		v->rules[v->rule_count++] = (struct align_column_rule){arena_strdup(al->arena, subject && *subject ? subject : "*"), arena_strdup(al->arena, column), (enum align_role)role,
-			(int)store_int(q, 3), store_real(q, 4), follows && *follows ? arena_strdup(al->arena, follows) : NULL};
+		v->rules[v->rule_count++] = (struct align_column_rule){arena_strdup(al->arena, subject && *subject ? subject : "*"),
+			arena_strdup(al->arena, column), (enum align_role)role, (int)store_int(q, 3), store_real(q, 4),
+			follows && *follows ? arena_strdup(al->arena, follows) : NULL};
 	}
 	store_finish(q);
 	return rc;
@@ -241,7 +245,9 @@ static int check_name(const struct align *al, const char *what)
 
 int align_group_by(struct align *al, const char *what)
 {
-	al->by = strcmp(what, "gpu") == 0 ? "gpu.name" : strcmp(what, "partition") == 0 ? "variable.SLURM_JOB_PARTITION" : arena_strdup(al->arena, what);
+	al->by = strcmp(what, "gpu") == 0        ? "gpu.name"
+		: strcmp(what, "partition") == 0 ? "variable.SLURM_JOB_PARTITION"
+						 : arena_strdup(al->arena, what);
 	return check_name(al, al->by);
 }
 
@@ -301,7 +307,8 @@ static const struct align_column_rule *rule_of(const struct align *al, const str
 	const char *column = c == COLUMN_COUNT ? "#" : facts_columns[c].name;
 	const struct align_column_rule *rule = &silent;
 	for (size_t i = 0; i < v->rule_count && rule == &silent; i++)
-		if (glob(v->rules[i].column, column) && glob(v->rules[i].subject, key) && (c != COLUMN_COUNT || strcmp(v->rules[i].column, "#") == 0))
+		if (glob(v->rules[i].column, column) && glob(v->rules[i].subject, key) &&
+			(c != COLUMN_COUNT || strcmp(v->rules[i].column, "#") == 0))
 			rule = &v->rules[i];
 	for (size_t i = 0; al->ignore && al->ignore[i]; i++)
 		if (is_named(al->ignore[i], v, key, c))
@@ -587,7 +594,8 @@ void align_table_gap(struct align *al, enum facts_table table)
 
 void align_begin(struct align *al, const char *name, const char *source)
 {
-	al->node = (struct align_node){.name = name ? arena_strdup(al->arena, name) : NULL, .source = arena_strdup(al->arena, source ? source : "?"), .time = -1};
+	al->node = (struct align_node){
+		.name = name ? arena_strdup(al->arena, name) : NULL, .source = arena_strdup(al->arena, source ? source : "?"), .time = -1};
 	al->open = true;
 	memset(al->table_read, 0, sizeof al->table_read);
 	memset(al->table_gap, 0, sizeof al->table_gap);
@@ -669,7 +677,8 @@ uint32_t align_end(struct align *al)
 void align_add_lost(struct align *al, const char *name, const char *source, enum align_state state, const char *why)
 {
 	struct align_lost *l = arena_alloc(al->arena, sizeof *l);
-	*l = (struct align_lost){arena_strdup(al->arena, source ? source : "?"), name ? arena_strdup(al->arena, name) : NULL, why ? arena_strdup(al->arena, why) : NULL, state, NULL};
+	*l = (struct align_lost){arena_strdup(al->arena, source ? source : "?"), name ? arena_strdup(al->arena, name) : NULL,
+		why ? arena_strdup(al->arena, why) : NULL, state, NULL};
 	*al->lost_tail = l;
 	al->lost_tail = &l->next;
 	al->lost_count++;
@@ -702,7 +711,8 @@ static void cell_of_fact(struct align *al, enum facts_column c, const struct fac
 		align_row_value(al, c, v->i ? STR("true") : STR("false"));
 	else {
 		char *number = al->row->number[i];
-		int n = facts_columns[c].type == FACTS_REAL ? snprintf(number, NUMBER_MAX, "%.12g", v->r) : snprintf(number, NUMBER_MAX, "%" PRId64, v->i);
+		int n = facts_columns[c].type == FACTS_REAL ? snprintf(number, NUMBER_MAX, "%.12g", v->r)
+							    : snprintf(number, NUMBER_MAX, "%" PRId64, v->i);
 		align_row_value(al, c, str_n(number, (size_t)n));
 	}
 }

@@ -1,9 +1,10 @@
 /* Many nodes side by side: the same fact of each node in one place.
  *
- * What is compared, and how rows of different nodes belong together, stands in knowledge/tables/fleet_view.tsv and fleet_column.tsv, not here. A view is a fact
- * table seen in one way: as one row (system), by a key (package torch), or as a bag whose order means nothing (the GPUs). A slot is one column of one subject of a view;
- * it holds the different values that nodes have there, each with the set of its nodes. So memory grows with the number of different values; of a node nothing else is
- * kept but its name, its time and a few words. What a node does not know counts for nothing: unknown differs from nobody.
+ * What is compared, and how rows of different nodes belong together, stands in knowledge/tables/fleet_view.tsv and fleet_column.tsv, not
+ * here. A view is a fact table seen in one way: as one row (system), by a key (package torch), or as a bag whose order means nothing (the
+ * GPUs). A slot is one column of one subject of a view; it holds the different values that nodes have there, each with the set of its
+ * nodes. So memory grows with the number of different values; of a node nothing else is kept but its name, its time and a few words. What a
+ * node does not know counts for nothing: unknown differs from nobody.
  *
  *     align_begin(al, NULL, "node-17.json");
  *     align_facts(al, facts)    or    align_json(al, text, …)    or    align_lines(al, text, …)
@@ -19,7 +20,7 @@
 #include "fleet/nodeset.h"
 
 #define ALIGN_NODES_MAX 1000000
-#define ALIGN_OBJECT_MAX ((size_t)32 << 20)  /* bytes of one node's facts */
+#define ALIGN_OBJECT_MAX ((size_t)32 << 20) /* bytes of one node's facts */
 #define ALIGN_ESCAPED_MAX ((size_t)1 << 20) /* bytes of texts with escapes in one row */
 
 /* What a difference means. */
@@ -39,8 +40,8 @@ struct align_view;
 struct align_column_rule {
 	const char *subject, *column; /* patterns with * */
 	enum align_role role;
-	int weight;       /* what breaks jobs has more */
-	double tolerance; /* relative; 0: every difference counts */
+	int weight;          /* what breaks jobs has more */
+	double tolerance;    /* relative; 0: every difference counts */
 	const char *follows; /* "view.column": explained where that differs on the same node; NULL */
 };
 
@@ -65,7 +66,7 @@ struct align_slot {
 
 struct align_subject {
 	const struct align_view *view;
-	const char *key; /* "" where the view has none */
+	const char *key;     /* "" where the view has none */
 	uint32_t hash, rows; /* rows of the node at hand */
 	struct nodeset seen;
 	struct align_slot *slots, *slot_by_column[64], *rows_slot;
@@ -90,11 +91,11 @@ struct align_view {
 enum align_state { ALIGN_GOOD, ALIGN_DAMAGED, ALIGN_NEWER, ALIGN_UNREADABLE };
 
 struct align_node {
-	const char *name;   /* host name; NULL: unknown */
-	const char *source; /* where it came from */
+	const char *name;     /* host name; NULL: unknown */
+	const char *source;   /* where it came from */
 	const char *identity; /* machine id or boot id; NULL: unknown */
-	int64_t time;       /* when it was examined, seconds since the epoch; -1: unknown */
-	int skipped;        /* tables and columns of a newer Davy that were left out */
+	int64_t time;         /* when it was examined, seconds since the epoch; -1: unknown */
+	int skipped;          /* tables and columns of a newer Davy that were left out */
 };
 
 /* What could not be counted. */
@@ -123,7 +124,7 @@ struct align {
 	char *scratch; /* escaped texts of the row at hand */
 	size_t scratch_used;
 	struct align_row *row;
-	const char *by; /* a slot that is kept whatever its role: see align_group_by */
+	const char *by;            /* a slot that is kept whatever its role: see align_group_by */
 	const char *const *ignore; /* NULL-terminated */
 };
 
@@ -131,7 +132,8 @@ struct align {
 int align_new(struct store *knowledge, struct align **ret, const char **ret_why);
 void align_free(struct align *al);
 
-/* Before the first node. "table.column", "table.key" or "table.key.column" is kept though it is not compared: outliers groups by it. 0, or -EINVAL: there is no such column. */
+/* Before the first node. "table.column", "table.key" or "table.key.column" is kept though it is not compared: outliers groups by it. 0, or
+ * -EINVAL: there is no such column. */
 int align_group_by(struct align *al, const char *what);
 /* Before the first node. The same forms: not compared. -EINVAL: there is no such column. */
 int align_ignore(struct align *al, const char *what);
@@ -147,8 +149,9 @@ void align_cancel(struct align *al); /* as if align_begin had not been called */
 /* One more that could not even be begun. */
 void align_add_lost(struct align *al, const char *name, const char *source, enum align_state state, const char *why);
 
-/* The facts of one `davy check --json` object at the head of *text, which then moves behind it. To be called between begin and end. 0; -ENODATA the text ends inside;
- * -EBADMSG no JSON; -EPROTO JSON, but no facts of Davy; -EOPNOTSUPP of a newer schema. After an error the node must be dropped. */
+/* The facts of one `davy check --json` object at the head of *text, which then moves behind it. To be called between begin and end. 0;
+ * -ENODATA the text ends inside; -EBADMSG no JSON; -EPROTO JSON, but no facts of Davy; -EOPNOTSUPP of a newer schema. After an error the
+ * node must be dropped. */
 int align_json(struct align *al, struct str *text);
 /* The same for facts as lines (facts/lines.h). `text` is one node's. */
 int align_lines(struct align *al, struct str text);

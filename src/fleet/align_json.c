@@ -21,8 +21,8 @@ static void learn_names(void)
 struct reading {
 	struct align *al;
 	struct json_scan scan;
-	bool has_gaps;           /* the object tells gaps from "there is none" */
-	bool gap[COLUMN_COUNT];  /* a null of this column is a gap */
+	bool has_gaps;          /* the object tells gaps from "there is none" */
+	bool gap[COLUMN_COUNT]; /* a null of this column is a gap */
 	bool has_facts;
 	enum facts_column expected[TABLE_COUNT]; /* the column that came last in this table: its successor comes next mostly */
 };
@@ -66,16 +66,12 @@ static int read_cell(struct reading *r, enum facts_column c)
 		return rc;
 	switch (t.type) {
 	case JSON_OBJECT:
-	case JSON_ARRAY: /* of a newer Davy */
-		r->scan.at = start;
-		return json_scan_skip(&r->scan);
+	case JSON_ARRAY: /* of a newer Davy */ r->scan.at = start; return json_scan_skip(&r->scan);
 	case JSON_NULL:
 		if (r->has_gaps && !r->gap[c])
 			align_row_none(r->al, c);
 		return 0;
-	case JSON_BOOL:
-		align_row_value(r->al, c, t.truth ? STR("true") : STR("false"));
-		return 0;
+	case JSON_BOOL: align_row_value(r->al, c, t.truth ? STR("true") : STR("false")); return 0;
 	default:
 		rc = text_of(r->al, &t, &text);
 		if (rc == 0)

@@ -35,8 +35,8 @@ static int expand_range(struct expansion *x, char *prefix, size_t n, struct str 
 	size_t dash = str_find_char(range, '-', 0);
 	struct str low = str_slice(range, 0, dash), high = dash == SIZE_MAX ? low : str_skip(range, dash + 1);
 	int64_t from, to;
-	if (!low.len || !high.len || !is_digit(low.ptr[0]) || !is_digit(high.ptr[0]) || low.len > DIGITS_MAX || high.len > DIGITS_MAX || str_to_int(low, &from) < 0 ||
-	    str_to_int(high, &to) < 0 || from > to)
+	if (!low.len || !high.len || !is_digit(low.ptr[0]) || !is_digit(high.ptr[0]) || low.len > DIGITS_MAX || high.len > DIGITS_MAX ||
+		str_to_int(low, &from) < 0 || str_to_int(high, &to) < 0 || from > to)
 		return -EINVAL;
 	if (to - from >= NODELIST_MAX)
 		return -E2BIG;
@@ -177,7 +177,8 @@ static struct parts split(const char *name)
 /* May b stand in the same bracket as a? */
 static bool same_shape(const char *a, struct parts p, const char *b, struct parts q)
 {
-	if (!p.digits || !q.digits || p.head != q.head || memcmp(a, b, p.head) != 0 || strcmp(a + p.head + p.digits, b + q.head + q.digits) != 0)
+	if (!p.digits || !q.digits || p.head != q.head || memcmp(a, b, p.head) != 0 ||
+		strcmp(a + p.head + p.digits, b + q.head + q.digits) != 0)
 		return false;
 	/* 8, 9, 10 are one range; 08, 9 are not. */
 	return p.digits == q.digits || (p.digits < q.digits && a[p.head] != '0' && b[q.head] != '0');
@@ -222,7 +223,9 @@ const char *nodelist_fold(struct arena *a, const char *const *names, size_t coun
 	for (size_t i = 0, next; i < count; i = next) {
 		struct parts p = split(sorted[i]);
 		next = i + 1;
-		while (next < count && (strcmp(sorted[i], sorted[next]) == 0 || same_shape(sorted[next - 1], split(sorted[next - 1]), sorted[next], split(sorted[next]))))
+		while (next < count &&
+			(strcmp(sorted[i], sorted[next]) == 0 ||
+				same_shape(sorted[next - 1], split(sorted[next - 1]), sorted[next], split(sorted[next]))))
 			next++;
 		if (max_bytes && b.len > max_bytes) {
 			buf_text(&b, ",...");

@@ -1,5 +1,6 @@
-/* A set of nodes by number: 64 to a word, words that repeat kept once. A value that all nodes have takes a few bytes, one that every other has N/4 bytes at most.
- * Nodes are added in rising order. Memory is malloc's; nodeset_free gives it back. A zeroed struct is the empty set. */
+/* A set of nodes by number: 64 to a word, words that repeat kept once. A value that all nodes have takes a few bytes, one that every other
+ * has N/4 bytes at most. Nodes are added in rising order. Memory is malloc's; nodeset_free gives it back. A zeroed struct is the empty set.
+ */
 #ifndef FLEET_NODESET_H
 #define FLEET_NODESET_H
 
@@ -17,7 +18,7 @@ struct nodeset {
 };
 
 void nodeset_free(struct nodeset *s);
-void nodeset_add(struct nodeset *s, uint32_t node); /* >= all that are in it */
+void nodeset_add(struct nodeset *s, uint32_t node);      /* >= all that are in it */
 void nodeset_add_all(struct nodeset *s, uint32_t nodes); /* 0 .. nodes - 1 into an empty set */
 bool nodeset_has(const struct nodeset *s, uint32_t node);
 

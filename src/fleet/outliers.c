@@ -5,7 +5,7 @@
 #include "fleet/nodelist.h"
 
 #define DAY_S 86400
-#define STRAY_AMONG 3   /* a node that alone has its model is compared with a group of at least so many */
+#define STRAY_AMONG 3 /* a node that alone has its model is compared with a group of at least so many */
 #define OUTLIERS_MAX 20000
 
 struct search {
@@ -68,7 +68,8 @@ static void find_stale(struct search *s)
 	size_t cap = 4;
 	o->stale = arena_array(s->arena, cap, sizeof *o->stale);
 	for (size_t i = 0; i < al->node_count; i++)
-		if (i != s->options->golden && al->nodes[i].time > newest && !(s->options->now > 0 && al->nodes[i].time > s->options->now + DAY_S))
+		if (i != s->options->golden && al->nodes[i].time > newest &&
+			!(s->options->now > 0 && al->nodes[i].time > s->options->now + DAY_S))
 			newest = al->nodes[i].time;
 	for (size_t i = 0; o->pair == PAIR_NONE && i < al->node_count; i++) {
 		if (i == s->options->golden || al->nodes[i].time < 0 || newest - al->nodes[i].time <= limit)
@@ -160,7 +161,8 @@ static struct align_slot *find_slot(const struct align *al, const char *what)
 	for (struct align_view *v = al->views; v; v = v->next)
 		for (struct align_subject *s = v->subjects; s; s = s->next)
 			for (struct align_slot *slot = s->slots; slot; slot = slot->next)
-				if (is_slot(slot, what) && (!found || strcmp(column_name(slot), "value") == 0 || strcmp(column_name(slot), "version") == 0))
+				if (is_slot(slot, what) &&
+					(!found || strcmp(column_name(slot), "value") == 0 || strcmp(column_name(slot), "version") == 0))
 					found = slot;
 	return found;
 }
@@ -211,7 +213,9 @@ static int make_groups(struct search *s)
 	bool automatic = !by;
 	if (by && strcmp(by, "none") != 0 && strcmp(by, "gpu") != 0)
 		what = strcmp(by, "partition") == 0 ? "variable.SLURM_JOB_PARTITION" : by;
-	struct align_slot *slot = s->out->pair != PAIR_NONE || (by && strcmp(by, "none") == 0) || (automatic && s->options->job) ? NULL : find_slot(s->al, what);
+	struct align_slot *slot = s->out->pair != PAIR_NONE || (by && strcmp(by, "none") == 0) || (automatic && s->options->job)
+		? NULL
+		: find_slot(s->al, what);
 	if (slot && slot->value_count > OUTLIER_GROUPS_MAX && !automatic)
 		return -E2BIG;
 	if (by && !slot && strcmp(by, "none") != 0 && strcmp(by, "gpu") != 0 && s->out->pair == PAIR_NONE)
@@ -343,7 +347,9 @@ static void join_near(struct search *s, struct outlier *o, double tolerance)
 static bool is_main(const struct align_slot *slot)
 {
 	for (const struct align_slot *other = slot->subject->slots; other; other = other->next)
-		if (other != slot && (other->rule->weight > slot->rule->weight || (other->rule->weight == slot->rule->weight && other->column < slot->column)))
+		if (other != slot &&
+			(other->rule->weight > slot->rule->weight ||
+				(other->rule->weight == slot->rule->weight && other->column < slot->column)))
 			return false;
 	return true;
 }
@@ -355,7 +361,8 @@ static const char *golden_value(const struct search *s, const struct align_slot 
 	for (const struct align_value *v = slot->values; v; v = v->next)
 		if (nodeset_has(&v->nodes, golden))
 			return v->text;
-	*ret_known = slot->subject->view->absent && is_main(slot) && nodeset_has(&slot->subject->view->known, golden) && !nodeset_has(&slot->subject->seen, golden);
+	*ret_known = slot->subject->view->absent && is_main(slot) && nodeset_has(&slot->subject->view->known, golden) &&
+		!nodeset_has(&slot->subject->seen, golden);
 	return NULL;
 }
 
@@ -368,7 +375,8 @@ static void find_expected(struct search *s, struct outlier *o)
 		o->expected = golden_value(s, slot, &known);
 		o->has_expected = o->golden = known;
 		for (struct outlier_value *v = o->values; v && known; v = v->next) {
-			bool near = slot->rule->tolerance > 0 && number_of(v->text, &x) && number_of(o->expected, &y) && (x > y ? x - y : y - x) <= slot->rule->tolerance * (y < 0 ? -y : y);
+			bool near = slot->rule->tolerance > 0 && number_of(v->text, &x) && number_of(o->expected, &y) &&
+				(x > y ? x - y : y - x) <= slot->rule->tolerance * (y < 0 ? -y : y);
 			v->majority = v->golden = near || (!v->text == !o->expected && (!v->text || strcmp(v->text, o->expected) == 0));
 		}
 	} else if (s->out->pair == PAIR_NONE && o->values && o->values->nodes.count * 2 > o->known) {
@@ -625,7 +633,8 @@ const char *outliers_what(struct arena *a, const struct outlier *o)
 	return arena_printf(a, "%s %s %s", view, o->subject, column);
 }
 
-static void spread_row(const struct outliers *o, const struct outlier_group *g, const struct outlier *f, const struct outlier_value *v, struct facts *facts)
+static void spread_row(const struct outliers *o, const struct outlier_group *g, const struct outlier *f, const struct outlier_value *v,
+	struct facts *facts)
 {
 	static const char *const roles[] = {"live", "own", "show", "drift", "break"};
 	const char *nodes = outliers_nodes(o, facts->arena, &v->nodes, NODES_BYTES), *before = facts->node;

@@ -59,8 +59,8 @@ static int untar(struct arena *a, struct str tar, archive_member_fn *member, voi
 		} else {
 			size_t n = strnlen(h, 100), p = strnlen(h + 345, 155);
 			const char *name = long_name ? long_name
-				: p              ? arena_printf(a, "%.*s/%.*s", (int)p, h + 345, (int)n, h)
-						 : arena_strndup(a, h, n);
+				: p                  ? arena_printf(a, "%.*s/%.*s", (int)p, h + 345, (int)n, h)
+						     : arena_strndup(a, h, n);
 			long_name = NULL;
 			int rc = type == '0' || type == '\0' ? member(arg, name, data) : 0;
 			if (rc < 0)
@@ -95,7 +95,9 @@ static int unpack(struct arena *a, const struct unpacker *u, struct str in, stru
 	if (rc > 0)
 		*ret = str_n(arena_strndup(a, buf_view(&out).ptr, out.len), out.len);
 	buf_free(&out);
-	return rc > 0 ? 0 : why(a, ret_why, rc, rc == -EFBIG ? "the archive unpacks to more than 512 MiB" : "the archive is damaged or cut short");
+	return rc > 0
+		? 0
+		: why(a, ret_why, rc, rc == -EFBIG ? "the archive unpacks to more than 512 MiB" : "the archive is damaged or cut short");
 }
 
 static bool is_zstd(struct str bytes)
@@ -152,7 +154,7 @@ struct stream {
 	void *arg, *zstd; /* zstd NULL: plain */
 	char *in;
 	size_t at, end, max; /* of in */
-	bool ended, whole; /* whole: the last compressed frame came to its end */
+	bool ended, whole;   /* whole: the last compressed frame came to its end */
 	uint64_t total;
 	int error;
 };
@@ -342,7 +344,8 @@ static int write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
-/* A pipe or a character device (/dev/stdout, /dev/null) is written to: it must not make way for a file. A pipe that nobody reads is an error. */
+/* A pipe or a character device (/dev/stdout, /dev/null) is written to: it must not make way for a file. A pipe that nobody reads is an
+ * error. */
 static int write_through(const char *path, const char *p, size_t n)
 {
 	int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);

@@ -15,8 +15,8 @@ int archive_read(struct arena *a, const char *path, archive_member_fn *member, v
 /* The same over bytes in memory: for the fuzzer. */
 int archive_read_bytes(struct arena *a, struct str bytes, archive_member_fn *member, void *arg, const char **ret_why);
 
-/* An archive of any length, one member after the other: `data` is there during the call only. A member of more than ARCHIVE_MEMBER_MAX, or more than ARCHIVE_EACH_MAX
- * in all, is -EFBIG. What `read` gives as an error (negative errno) is given back. */
+/* An archive of any length, one member after the other: `data` is there during the call only. A member of more than ARCHIVE_MEMBER_MAX, or
+ * more than ARCHIVE_EACH_MAX in all, is -EFBIG. What `read` gives as an error (negative errno) is given back. */
 #define ARCHIVE_MEMBER_MAX ((size_t)256 << 20)
 #define ARCHIVE_EACH_MAX ((uint64_t)64 << 30)
 typedef ssize_t archive_read_fn(void *arg, void *p, size_t n); /* the next bytes: how many, 0 at the end, or negative errno */

@@ -20,8 +20,8 @@
 #define LOG_MAX ((size_t)16 << 20)
 #define MARK "DAVY_CHILD_OF="
 #define LINGER_MS 1000 /* for what it left running and still writes */
-#define TERM_MS 1500 /* from SIGTERM to SIGKILL */
-#define DEATH_MS 500 /* from SIGKILL until it is left behind */
+#define TERM_MS 1500   /* from SIGTERM to SIGKILL */
+#define DEATH_MS 500   /* from SIGKILL until it is left behind */
 
 extern char **environ;
 
@@ -159,7 +159,8 @@ static bool is_over(const struct running *r, double now)
 static void press(struct running *r, double now)
 {
 	const struct host_child *c = r->child;
-	bool late = now > r->started_ms + c->deadline_ms || (r->reaped && now > r->reaped_ms + LINGER_MS) || (c->silence_ms && !r->reaped && now > r->heard_ms + c->silence_ms);
+	bool late = now > r->started_ms + c->deadline_ms || (r->reaped && now > r->reaped_ms + LINGER_MS) ||
+		(c->silence_ms && !r->reaped && now > r->heard_ms + c->silence_ms);
 	if (r->term_ms > 0) {
 		if (r->kill_ms <= 0 && now > r->term_ms + TERM_MS) {
 			r->kill_ms = now;
@@ -331,7 +332,8 @@ static void remove_below(const char *folder, int depth)
 	struct dirent *e;
 	char path[PATH_MAX];
 	while (d && (e = readdir(d))) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || snprintf(path, sizeof path, "%s/%s", folder, e->d_name) >= (int)sizeof path)
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+			snprintf(path, sizeof path, "%s/%s", folder, e->d_name) >= (int)sizeof path)
 			continue;
 		if (unlink(path) < 0 && errno == EISDIR && depth < 8)
 			remove_below(path, depth + 1);
@@ -351,7 +353,9 @@ int host_free_port(void)
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t size = sizeof a;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int rc = fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0 || getsockname(fd, (struct sockaddr *)&a, &size) < 0 ? -errno : ntohs(a.sin_port);
+	int rc = fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0 || getsockname(fd, (struct sockaddr *)&a, &size) < 0
+		? -errno
+		: ntohs(a.sin_port);
 	if (fd >= 0)
 		close(fd);
 	return rc;

@@ -1,8 +1,8 @@
 /* Children with a deadline, for what is tried live: probe tests, torchrun.
  *
- * A child runs in its own process group without standard input; what it writes is kept (bounded). Past its deadline, or when it was silent for too long, the whole
- * group gets SIGTERM, then SIGKILL, and whatever it left running is ended too. One that the kernel does not let die is left behind, never waited for.
- * SIGINT, SIGTERM and SIGHUP to davy end all children first (host_stopped_by).
+ * A child runs in its own process group without standard input; what it writes is kept (bounded). Past its deadline, or when it was silent
+ * for too long, the whole group gets SIGTERM, then SIGKILL, and whatever it left running is ended too. One that the kernel does not let die
+ * is left behind, never waited for. SIGINT, SIGTERM and SIGHUP to davy end all children first (host_stopped_by).
  */
 #ifndef HOST_CHILD_H
 #define HOST_CHILD_H
@@ -17,11 +17,11 @@ struct host_child {
 	const char *cwd;         /* or NULL */
 	bool merged;             /* standard error goes where standard output goes: into `out` */
 	int deadline_ms;
-	int silence_ms;          /* 0: may be silent */
+	int silence_ms; /* 0: may be silent */
 	/* The answer. */
 	enum host_child_end end;
-	int code;                /* exit status, signal, or errno when not started */
-	struct str out, log;     /* standard output and standard error */
+	int code;            /* exit status, signal, or errno when not started */
+	struct str out, log; /* standard output and standard error */
 	double duration_ms;
 };
 

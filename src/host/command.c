@@ -36,8 +36,9 @@ static int64_t wall_ms(void)
 }
 
 /* -- the witness --------------------------------------------------------------------------------------------------------
- * A signal that somebody sends to the process group (a shell's kill %1, a scheduler's to a whole step) reaches the command too; one that is sent to us alone must be
- * passed on. The kernel does not say which it was. So a small process of ours stands in the group, and tells what it gets. */
+ * A signal that somebody sends to the process group (a shell's kill %1, a scheduler's to a whole step) reaches the command too; one that is
+ * sent to us alone must be passed on. The kernel does not say which it was. So a small process of ours stands in the group, and tells what
+ * it gets. */
 
 static void bear_witness(int to, pid_t parent, const sigset_t *all)
 {
@@ -178,7 +179,8 @@ static int start(struct command *c, char *const argv[], const char *const *add)
 
 /* -- standing beside ----------------------------------------------------------------------------------------------------- */
 
-/* A stop of job control: ours follows, so that the shell sees it. A SIGSTOP meant for the command alone does not stop us, for nobody would continue us. */
+/* A stop of job control: ours follows, so that the shell sees it. A SIGSTOP meant for the command alone does not stop us, for nobody would
+ * continue us. */
 static void stop_too(struct command *c, int sig)
 {
 	sigset_t one;

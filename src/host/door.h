@@ -68,7 +68,7 @@ struct host {
 	struct arena *arena;
 	enum host_mode mode;
 	bool recording;
-	bool world_open; /* replay: what is not there was never asked */
+	bool world_open;  /* replay: what is not there was never asked */
 	const char *root; /* live below a directory; NULL: "/" */
 	const char *source;
 	struct memory memory;
@@ -119,7 +119,7 @@ int live_try_open(struct host *h, const char *path);
 int live_statfs(struct host *h, const char *path, struct host_fs *ret);
 struct stat;
 int live_open(struct host *h, const char *path, int *ret_fd, struct stat *ret_st); /* a regular file */
-void live_process(struct host *h); /* env, uname, limits, uid, cpus, cwd, time */
+void live_process(struct host *h);                                                 /* env, uname, limits, uid, cpus, cwd, time */
 
 /* -- replay.c -- */
 int replay_find(struct host *h, enum answer_kind kind, const char *path, const struct answer **ret);

@@ -190,7 +190,8 @@ int host_open_replay(struct arena *a, const char *path, struct host **ret, const
 	return 0;
 }
 
-int host_open_members(struct arena *a, const char *source, const struct host_member *members, size_t count, struct host **ret, const char **ret_why)
+int host_open_members(
+	struct arena *a, const char *source, const struct host_member *members, size_t count, struct host **ret, const char **ret_why)
 {
 	struct host *h = fresh(a);
 	h->mode = HOST_REPLAY;
@@ -533,7 +534,11 @@ static struct digest_of_file *digest_claim(struct digests *t, const char *kind, 
 		while (!d->done)
 			pthread_cond_wait(&t->done, &t->lock);
 	} else if ((d = calloc(1, sizeof *d))) {
-		*d = (struct digest_of_file){.next = t->bucket[inode % DIGEST_BUCKETS], .kind = kind, .device = device, .inode = inode, .text = BUF_MAX((size_t)8 << 20)};
+		*d = (struct digest_of_file){.next = t->bucket[inode % DIGEST_BUCKETS],
+			.kind = kind,
+			.device = device,
+			.inode = inode,
+			.text = BUF_MAX((size_t)8 << 20)};
 		t->bucket[inode % DIGEST_BUCKETS] = d;
 	}
 	pthread_mutex_unlock(&t->lock);

@@ -23,12 +23,13 @@
 extern char **environ;
 
 /* -- file systems that may hang ------------------------------------------------------------------------------------------
- * A dead NFS server or a hung driver blocks whoever asks. The first question below such a mount is asked by a child with a deadline; when it
- * does not answer, everything below is -ETIMEDOUT from then on. */
+ * A dead NFS server or a hung driver blocks whoever asks. The first question below such a mount is asked by a child with a deadline; when
+ * it does not answer, everything below is -ETIMEDOUT from then on. */
 
 static bool may_hang(struct str type)
 {
-	static const char *const types[] = {"nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "9p", "afs", "orangefs", "pvfs2"};
+	static const char *const types[] = {
+		"nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "9p", "afs", "orangefs", "pvfs2"};
 	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
 		if (str_is(type, types[i]))
 			return true;
@@ -381,7 +382,8 @@ int live_try_open(struct host *h, const char *path)
 		return -errno;
 	if (!S_ISCHR(st.st_mode) || h->root)
 		return S_ISCHR(st.st_mode) ? -EOPNOTSUPP : -EINVAL;
-	/* Opening would start an idle GPU and may hang with a broken one. The kernel asks the device cgroup for access() too (inode_permission), with EPERM. */
+	/* Opening would start an idle GPU and may hang with a broken one. The kernel asks the device cgroup for access() too
+	 * (inode_permission), with EPERM. */
 	return access(real, R_OK | W_OK) < 0 ? -errno : 0;
 }
 
@@ -406,7 +408,8 @@ static void read_limits(struct host *h)
 	static const struct {
 		const char *name;
 		int resource;
-	} all[] = {{"memlock", RLIMIT_MEMLOCK}, {"nofile", RLIMIT_NOFILE}, {"nproc", RLIMIT_NPROC}, {"stack", RLIMIT_STACK}, {"core", RLIMIT_CORE}, {"as", RLIMIT_AS}};
+	} all[] = {{"memlock", RLIMIT_MEMLOCK}, {"nofile", RLIMIT_NOFILE}, {"nproc", RLIMIT_NPROC}, {"stack", RLIMIT_STACK},
+		{"core", RLIMIT_CORE}, {"as", RLIMIT_AS}};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		struct rlimit r;
 		if (getrlimit((__rlimit_resource_t)all[i].resource, &r) < 0)

@@ -41,32 +41,24 @@ static const char *make(struct redactor *r, enum redact_kind kind, struct str te
 	size_t dot = kind == REDACT_HOST ? str_find_char(text, '.', 0) : SIZE_MAX;
 	switch (kind) {
 	case REDACT_HOST: /* a full name keeps its host */
-		return dot != SIZE_MAX && dot > 0 ? arena_printf(r->arena, "%s.example.com", redact_stand_in(r, REDACT_HOST, str_slice(text, 0, dot))->made) : arena_printf(r->arena, "host-%d", n);
-	case REDACT_USER:
-		return arena_printf(r->arena, "user%d", n);
-	case REDACT_NAME:
-		return arena_printf(r->arena, "name-%d", n);
-	case REDACT_MAC:
-		return arena_printf(r->arena, "02:00:00:%02x:%02x:%02x", n >> 16 & 0xff, n >> 8 & 0xff, n & 0xff);
-	case REDACT_GUID:
-		return arena_printf(r->arena, "0200:0000:%04x:%04x", n >> 16 & 0xffff, n & 0xffff);
+		return dot != SIZE_MAX && dot > 0
+			? arena_printf(r->arena, "%s.example.com", redact_stand_in(r, REDACT_HOST, str_slice(text, 0, dot))->made)
+			: arena_printf(r->arena, "host-%d", n);
+	case REDACT_USER: return arena_printf(r->arena, "user%d", n);
+	case REDACT_NAME: return arena_printf(r->arena, "name-%d", n);
+	case REDACT_MAC: return arena_printf(r->arena, "02:00:00:%02x:%02x:%02x", n >> 16 & 0xff, n >> 8 & 0xff, n & 0xff);
+	case REDACT_GUID: return arena_printf(r->arena, "0200:0000:%04x:%04x", n >> 16 & 0xffff, n & 0xffff);
 	case REDACT_UUID: /* the number first: abbreviations stay apart */
 		return arena_printf(r->arena, "%08x-0000-4000-8000-000000000000", (unsigned)n);
-	case REDACT_HEX:
-		return arena_printf(r->arena, "%0*x", text.len < 8 ? 8 : (int)text.len, (unsigned)n);
-	case REDACT_TOKEN:
-		return arena_printf(r->arena, "TOKEN-%d", n);
-	case REDACT_MAIL:
-		return arena_printf(r->arena, "mail%d@example.com", n);
-	case REDACT_DOMAIN:
-		return "example.com";
-	case REDACT_INSTANCE:
-		return arena_printf(r->arena, "i-%017x", (unsigned)n);
+	case REDACT_HEX: return arena_printf(r->arena, "%0*x", text.len < 8 ? 8 : (int)text.len, (unsigned)n);
+	case REDACT_TOKEN: return arena_printf(r->arena, "TOKEN-%d", n);
+	case REDACT_MAIL: return arena_printf(r->arena, "mail%d@example.com", n);
+	case REDACT_DOMAIN: return "example.com";
+	case REDACT_INSTANCE: return arena_printf(r->arena, "i-%017x", (unsigned)n);
 	case REDACT_IPV4:
 	case REDACT_NETWORK:
 	case REDACT_IPV6:
-	case REDACT_KINDS:
-		break;
+	case REDACT_KINDS: break;
 	}
 	return "";
 }
@@ -88,8 +80,10 @@ struct stand_in *redact_stand_in(struct redactor *r, enum redact_kind kind, stru
 /* Names that are everybody's: they tell nothing. */
 static bool is_everybodys(struct str text)
 {
-	static const char *const names[] = {"localhost", "localhost.localdomain", "localdomain", "root", "home", "user", "users", "ubuntu", "debian", "centos", "rocky", "linux", "none", "nobody", "null", "gpu", "node", "host", "master",
-		"worker", "train", "training", "python", "torch", "cuda", "conda", "docker", "admin", "runner", "jovyan", "vscode", "ec2-user", "opc", "azureuser", "broadcasthost", "kubernetes", "default", "docker-desktop", "buildkitsandbox"};
+	static const char *const names[] = {"localhost", "localhost.localdomain", "localdomain", "root", "home", "user", "users", "ubuntu",
+		"debian", "centos", "rocky", "linux", "none", "nobody", "null", "gpu", "node", "host", "master", "worker", "train",
+		"training", "python", "torch", "cuda", "conda", "docker", "admin", "runner", "jovyan", "vscode", "ec2-user", "opc",
+		"azureuser", "broadcasthost", "kubernetes", "default", "docker-desktop", "buildkitsandbox"};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (str_is_nocase(text, names[i]))
 			return true;
@@ -121,7 +115,11 @@ void redactor_learn(struct redactor *r, const char *kind, struct str text)
 		number &= is_digit(text.ptr[i]) || text.ptr[i] == '.';
 	if (number)
 		return;
-	const struct stand_in *s = redact_stand_in(r, strcmp(kind, "host") == 0 ? REDACT_HOST : strcmp(kind, "domain") == 0 ? REDACT_DOMAIN : REDACT_USER, text);
+	const struct stand_in *s = redact_stand_in(r,
+		strcmp(kind, "host") == 0             ? REDACT_HOST
+			: strcmp(kind, "domain") == 0 ? REDACT_DOMAIN
+						      : REDACT_USER,
+		text);
 	if (!r->words || r->word_count == r->word_cap)
 		r->words = arena_grow(r->arena, r->words, r->word_count, &r->word_cap, sizeof *r->words);
 	r->words[r->word_count++] = (struct learned){s->text, s->made, odd || text.len >= 5};
@@ -139,7 +137,8 @@ struct redactor *redactor_new_plain(struct arena *a)
 
 static bool is_private(const uint8_t b[4])
 {
-	return b[0] == 10 || (b[0] == 192 && b[1] == 168) || (b[0] == 172 && b[1] >= 16 && b[1] < 32) || (b[0] == 100 && b[1] >= 64 && b[1] < 128);
+	return b[0] == 10 || (b[0] == 192 && b[1] == 168) || (b[0] == 172 && b[1] >= 16 && b[1] < 32) ||
+		(b[0] == 100 && b[1] >= 64 && b[1] < 128);
 }
 
 bool redact_ipv4(struct redactor *r, uint8_t b[4])
@@ -167,7 +166,9 @@ bool redact_ipv4(struct redactor *r, uint8_t b[4])
 
 static const char *guid_of(struct redactor *r, const uint8_t b[8])
 {
-	return redact_stand_in(r, REDACT_GUID, str_of(arena_printf(r->arena, "%02x%02x:%02x%02x:%02x%02x:%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7])))->made;
+	return redact_stand_in(r, REDACT_GUID,
+		str_of(arena_printf(r->arena, "%02x%02x:%02x%02x:%02x%02x:%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7])))
+		->made;
 }
 
 bool redact_ipv6(struct redactor *r, uint8_t b[16])
@@ -218,7 +219,8 @@ static size_t take_ipv4(struct redactor *r, struct str s, size_t i, unsigned whe
 		part[k] = (uint8_t)v;
 		p += k < 3;
 	}
-	if (p < s.len && ((s.ptr[p] == '.' && p + 1 < s.len && redact_is_name_char(s.ptr[p + 1])) || is_letter(s.ptr[p]) || s.ptr[p] == '_'))
+	if (p < s.len &&
+		((s.ptr[p] == '.' && p + 1 < s.len && redact_is_name_char(s.ptr[p + 1])) || is_letter(s.ptr[p]) || s.ptr[p] == '_'))
 		return 0;
 	/* Outside of network files four small numbers are most likely a version ("12.4.5.8"). */
 	if (!(where & REDACT_ADDRESSES) && part[0] < 20 && part[0] != 10)
@@ -264,7 +266,8 @@ static size_t take_hardware(struct redactor *r, struct str s, size_t i, const ch
 		return 0;
 	size_t kept = n == 6 ? 0 : n == 8 ? 6 : 42; /* of a long address the last six bytes are told apart */
 	const char *made = redact_stand_in(r, REDACT_MAC, str_skip(text, kept))->made;
-	*ret = n == 8 ? arena_printf(r->arena, "02:00:%s", made) : arena_printf(r->arena, "%s%s", n == 20 ? "00:00:00:00:fe:80:00:00:00:00:00:00:02:00:" : "", made);
+	*ret = n == 8 ? arena_printf(r->arena, "02:00:%s", made)
+		      : arena_printf(r->arena, "%s%s", n == 20 ? "00:00:00:00:fe:80:00:00:00:00:00:00:02:00:" : "", made);
 	return length;
 }
 
@@ -284,7 +287,8 @@ static size_t take_ipv6(struct redactor *r, struct str s, size_t i, const char *
 	size_t n = 0, first = 0, colons = 0;
 	if (i && (redact_is_name_char(s.ptr[i - 1]) || s.ptr[i - 1] == ':' || s.ptr[i - 1] == '.'))
 		return 0;
-	while (i + n < s.len && n < sizeof text - 1 && (redact_is_hex(s.ptr[i + n]) || s.ptr[i + n] == ':' || (s.ptr[i + n] == '.' && colons > 2))) {
+	while (i + n < s.len && n < sizeof text - 1 &&
+		(redact_is_hex(s.ptr[i + n]) || s.ptr[i + n] == ':' || (s.ptr[i + n] == '.' && colons > 2))) {
 		colons += s.ptr[i + n] == ':';
 		first += !colons;
 		n++;
@@ -352,7 +356,8 @@ static size_t take_uuid_beginning(struct redactor *r, struct str s, size_t i, co
 				made = k->made;
 	if (!made)
 		made = redact_stand_in(r, REDACT_UUID, beginning)->made;
-	*ret = arena_printf(r->arena, "%.4s%.*s", s.ptr + i, beginning.len < 8 ? 8 : (int)beginning.len, made); /* eight digits tell the numbers apart */
+	*ret = arena_printf(r->arena, "%.4s%.*s", s.ptr + i, beginning.len < 8 ? 8 : (int)beginning.len,
+		made); /* eight digits tell the numbers apart */
 	return n;
 }
 
@@ -385,7 +390,8 @@ static size_t take_instance(struct redactor *r, struct str s, size_t i, const ch
 
 static size_t take_token(struct redactor *r, struct str s, size_t i, const char **ret)
 {
-	static const char *const heads[] = {"hf_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-", "AKIA", "ASIA", "eyJ", "wandb_v1_", "nvapi-", "pypi-", "dckr_pat_", "npm_"};
+	static const char *const heads[] = {"hf_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-", "AKIA",
+		"ASIA", "eyJ", "wandb_v1_", "nvapi-", "pypi-", "dckr_pat_", "npm_"};
 	for (size_t k = 0; k < sizeof heads / sizeof heads[0]; k++) {
 		size_t n = strlen(heads[k]);
 		if (s.len - i < n + 12 || memcmp(s.ptr + i, heads[k], n) != 0)
@@ -407,12 +413,14 @@ static size_t take_token(struct redactor *r, struct str s, size_t i, const char 
 static bool ends_name(struct str name, const char *word)
 {
 	size_t n = strlen(word);
-	return name.len >= n && str_is_nocase(str_skip(name, name.len - n), word) && (name.len == n || !is_letter(name.ptr[name.len - n - 1]));
+	return name.len >= n && str_is_nocase(str_skip(name, name.len - n), word) &&
+		(name.len == n || !is_letter(name.ptr[name.len - n - 1]));
 }
 
 static bool names_secret(struct str name)
 {
-	static const char *const words[] = {"token", "password", "passwd", "secret", "apikey", "api_key", "api-key", "access_key", "secret_key", "private_key", "credential", "credentials", "signature", "authorization", "bearer", "passphrase"};
+	static const char *const words[] = {"token", "password", "passwd", "secret", "apikey", "api_key", "api-key", "access_key",
+		"secret_key", "private_key", "credential", "credentials", "signature", "authorization", "bearer", "passphrase"};
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
 		if (ends_name(name, words[i]))
 			return true;
@@ -467,11 +475,15 @@ static size_t channel_token(struct str s, size_t i)
 
 static bool is_public_host(struct str host)
 {
-	static const char *const known[] = {"pypi.org", "pythonhosted.org", "python.org", "pytorch.org", "nvidia.com", "github.com", "githubusercontent.com", "gitlab.com", "bitbucket.org", "anaconda.org", "anaconda.com", "conda.io", "huggingface.co",
-		"hf-mirror.com", "amd.com", "radeon.com", "intel.com", "google.com", "googleapis.com", "readthedocs.io", "tsinghua.edu.cn", "ustc.edu.cn", "sjtu.edu.cn", "bfsu.edu.cn", "aliyun.com", "tencent.com", "tencentyun.com", "huaweicloud.com", "163.com", "douban.com", "modelscope.cn", "localhost"};
+	static const char *const known[] = {"pypi.org", "pythonhosted.org", "python.org", "pytorch.org", "nvidia.com", "github.com",
+		"githubusercontent.com", "gitlab.com", "bitbucket.org", "anaconda.org", "anaconda.com", "conda.io", "huggingface.co",
+		"hf-mirror.com", "amd.com", "radeon.com", "intel.com", "google.com", "googleapis.com", "readthedocs.io", "tsinghua.edu.cn",
+		"ustc.edu.cn", "sjtu.edu.cn", "bfsu.edu.cn", "aliyun.com", "tencent.com", "tencentyun.com", "huaweicloud.com", "163.com",
+		"douban.com", "modelscope.cn", "localhost"};
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
 		size_t n = strlen(known[i]);
-		if (host.len >= n && str_is_nocase(str_skip(host, host.len - n), known[i]) && (host.len == n || host.ptr[host.len - n - 1] == '.'))
+		if (host.len >= n && str_is_nocase(str_skip(host, host.len - n), known[i]) &&
+			(host.len == n || host.ptr[host.len - n - 1] == '.'))
 			return true;
 	}
 	return false;
@@ -491,14 +503,17 @@ static size_t take_url_host(struct redactor *r, struct str s, size_t i, const ch
 
 static size_t take_home(struct redactor *r, struct str s, size_t i, const char **ret)
 {
-	size_t head = s.len - i > 6 && memcmp(s.ptr + i, "/home/", 6) == 0 ? 6 : s.len - i > 7 && memcmp(s.ptr + i, "/Users/", 7) == 0 ? 7 : 0;
+	size_t head = s.len - i > 6 && memcmp(s.ptr + i, "/home/", 6) == 0 ? 6
+		: s.len - i > 7 && memcmp(s.ptr + i, "/Users/", 7) == 0    ? 7
+									   : 0;
 	if (!head || (i && (redact_is_name_char(s.ptr[i - 1]) || s.ptr[i - 1] == '.') && memcmp(s.ptr + i, "/home/", 6) != 0))
 		return 0;
 	size_t p = i + head;
 	while (p < s.len && (redact_is_name_char(s.ptr[p]) || s.ptr[p] == '.' || s.ptr[p] == '@' || (unsigned char)s.ptr[p] >= 0x80))
 		p++;
 	struct str name = str_slice(s, i + head, p);
-	if (!name.len || is_everybodys(name) || (str_starts(name, "user") && name.len < 10 && strspn(name.ptr + 4, "0123456789") >= name.len - 4))
+	if (!name.len || is_everybodys(name) ||
+		(str_starts(name, "user") && name.len < 10 && strspn(name.ptr + 4, "0123456789") >= name.len - 4))
 		return 0;
 	*ret = arena_printf(r->arena, "%.*s%s", (int)head, s.ptr + i, redact_name(r, REDACT_USER, name));
 	return p - i;
@@ -511,7 +526,8 @@ static size_t take_word(struct redactor *r, struct str s, size_t i, const char *
 	for (size_t k = 0; k < r->word_count; k++) {
 		const struct learned *w = &r->words[k];
 		size_t end = i + w->text.len;
-		if (w->text.ptr[0] != s.ptr[i] || end > s.len || memcmp(s.ptr + i, w->text.ptr, w->text.len) != 0 || (end < s.len && redact_is_name_char(s.ptr[end])))
+		if (w->text.ptr[0] != s.ptr[i] || end > s.len || memcmp(s.ptr + i, w->text.ptr, w->text.len) != 0 ||
+			(end < s.len && redact_is_name_char(s.ptr[end])))
 			continue;
 		if (!w->anywhere && (!i || s.ptr[i - 1] != '/' || (end < s.len && s.ptr[end] != '/')))
 			continue;
@@ -530,7 +546,8 @@ static size_t take_mail(struct redactor *r, struct str s, size_t i, const char *
 		letters |= is_letter(s.ptr[at++]);
 	if (at >= s.len || s.ptr[at] != '@' || !letters)
 		return 0;
-	for (to = at + 1; to < s.len && (redact_is_name_char(s.ptr[to]) || (s.ptr[to] == '.' && to + 1 < s.len && is_letter(s.ptr[to + 1]))); to++)
+	for (to = at + 1;
+		to < s.len && (redact_is_name_char(s.ptr[to]) || (s.ptr[to] == '.' && to + 1 < s.len && is_letter(s.ptr[to + 1]))); to++)
 		if (s.ptr[to] == '.')
 			dot = to;
 	struct str local = str_slice(s, i, at), domain = str_slice(s, at + 1, to);

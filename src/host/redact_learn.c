@@ -22,7 +22,8 @@ static void learn_home(struct redactor *r, const char *path)
 static void learn_home_elsewhere(struct redactor *r, const char *home)
 {
 	const char *slash = home ? strrchr(home, '/') : NULL;
-	if (slash && slash != home && slash[1] && !after(home, "/home/") && !after(home, "/root") && !after(home, "/tmp") && !after(home, "/var"))
+	if (slash && slash != home && slash[1] && !after(home, "/home/") && !after(home, "/root") && !after(home, "/tmp") &&
+		!after(home, "/var"))
 		redactor_learn(r, "user", str_of(slash + 1));
 }
 
@@ -98,7 +99,8 @@ static void learn_mounts(struct redactor *r, struct host *h)
 	while (str_next_line(&text, &line))
 		while (str_next_word(&line, &word)) {
 			size_t colon = str_find(word, ":/", 0), user = str_find(word, "username=", 0);
-			if (colon != SIZE_MAX && colon > 0 && str_find_char(str_slice(word, 0, colon), '/', 0) == SIZE_MAX && str_find_char(str_slice(word, 0, colon), '=', 0) == SIZE_MAX)
+			if (colon != SIZE_MAX && colon > 0 && str_find_char(str_slice(word, 0, colon), '/', 0) == SIZE_MAX &&
+				str_find_char(str_slice(word, 0, colon), '=', 0) == SIZE_MAX)
 				learn_host(r, h, str_slice(word, 0, colon));
 			if (user != SIZE_MAX) {
 				struct str rest = str_skip(word, user + 9), name;
@@ -111,7 +113,8 @@ static void learn_mounts(struct redactor *r, struct host *h)
 static void learn_environment(struct redactor *r, struct host *h)
 {
 	static const char *const users[] = {"USER", "LOGNAME", "SUDO_USER", "USERNAME", "SLURM_JOB_USER", "PBS_O_LOGNAME"};
-	static const char *const hosts[] = {"HOSTNAME", "SLURMD_NODENAME", "MASTER_ADDR", "SLURM_SUBMIT_HOST", "SLURM_LAUNCH_NODE_IPADDR", "PBS_O_HOST", "NODE_NAME", "SLURM_CLUSTER_NAME"};
+	static const char *const hosts[] = {"HOSTNAME", "SLURMD_NODENAME", "MASTER_ADDR", "SLURM_SUBMIT_HOST", "SLURM_LAUNCH_NODE_IPADDR",
+		"PBS_O_HOST", "NODE_NAME", "SLURM_CLUSTER_NAME"};
 	for (size_t i = 0; i < sizeof users / sizeof users[0]; i++)
 		learn_user(r, h, host_env(h, users[i]));
 	for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {

@@ -1,10 +1,27 @@
-/* Inside redaction: shared by redact.c (what may stand in any text), redact_place.c (what a file or a variable says by its name) and redact_learn.c. */
+/* Inside redaction: shared by redact.c (what may stand in any text), redact_place.c (what a file or a variable says by its name) and
+ * redact_learn.c. */
 #ifndef HOST_REDACT_PARTS_H
 #define HOST_REDACT_PARTS_H
 
 #include "host/redact.h"
 
-enum redact_kind { REDACT_HOST, REDACT_USER, REDACT_NAME, REDACT_IPV4, REDACT_NETWORK, REDACT_IPV6, REDACT_MAC, REDACT_GUID, REDACT_UUID, REDACT_HEX, REDACT_TOKEN, REDACT_MAIL, REDACT_DOMAIN, REDACT_INSTANCE, REDACT_KINDS };
+enum redact_kind {
+	REDACT_HOST,
+	REDACT_USER,
+	REDACT_NAME,
+	REDACT_IPV4,
+	REDACT_NETWORK,
+	REDACT_IPV6,
+	REDACT_MAC,
+	REDACT_GUID,
+	REDACT_UUID,
+	REDACT_HEX,
+	REDACT_TOKEN,
+	REDACT_MAIL,
+	REDACT_DOMAIN,
+	REDACT_INSTANCE,
+	REDACT_KINDS
+};
 
 enum redact_where {
 	REDACT_ADDRESSES = 1, /* four numbers with dots are an address, not a version */

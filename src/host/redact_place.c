@@ -9,7 +9,8 @@ static bool is_blank(char c)
 }
 
 /* Calls `word` for each word of each line; blanks stay as they are. */
-static void each_word(struct redactor *r, struct str text, struct buf *out, void (*word)(struct redactor *r, struct str word, int number, struct buf *out))
+static void each_word(struct redactor *r, struct str text, struct buf *out,
+	void (*word)(struct redactor *r, struct str word, int number, struct buf *out))
 {
 	int number = 0;
 	for (size_t i = 0; i < text.len;) {
@@ -63,7 +64,8 @@ static void place_hosts(struct redactor *r, struct str text, struct buf *out)
 /* "trainer-3 mlx5_0", as rdma-core's udev rule writes it; the adapter's default names no host. */
 static void desc_word(struct redactor *r, struct str word, int number, struct buf *out)
 {
-	static const char *const plain[] = {"mlx", "MT", "Mellanox", "ConnectX", "Technologies", "Infiniscale", "HCA", "HCA-", "bnxt", "irdma", "rxe", "siw", "hns", "efa", "erdma"};
+	static const char *const plain[] = {"mlx", "MT", "Mellanox", "ConnectX", "Technologies", "Infiniscale", "HCA", "HCA-", "bnxt",
+		"irdma", "rxe", "siw", "hns", "efa", "erdma"};
 	for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
 		if (number || str_starts(word, plain[i])) {
 			buf_str(out, redact_text(r, word));
@@ -155,7 +157,8 @@ static void mount_word(struct redactor *r, struct str word, int number, struct b
 {
 	size_t colon = str_find(word, ":/", 0), share = str_starts(word, "//") ? str_find_char(word, '/', 2) : SIZE_MAX;
 	(void)number;
-	if (colon != SIZE_MAX && colon > 0 && word.ptr[0] != '/' && str_find_char(word, '=', 0) == SIZE_MAX && str_find_char(word, '@', 0) == SIZE_MAX && str_find_char(word, ',', 0) == SIZE_MAX) {
+	if (colon != SIZE_MAX && colon > 0 && word.ptr[0] != '/' && str_find_char(word, '=', 0) == SIZE_MAX &&
+		str_find_char(word, '@', 0) == SIZE_MAX && str_find_char(word, ',', 0) == SIZE_MAX) {
 		add_host(r, str_slice(word, 0, colon), out);
 		word = str_skip(word, colon);
 	} else if (share != SIZE_MAX && share > 2) {
@@ -170,7 +173,8 @@ static void mount_word(struct redactor *r, struct str word, int number, struct b
 			buf_char(out, ',');
 		bool named = str_split(field, '=', &key, &value) && value.len;
 		if (named && (str_is(key, "username") || str_is(key, "user") || str_is(key, "domain")))
-			buf_fmt(out, "%.*s=%s", (int)key.len, key.ptr, redact_name(r, str_is(key, "domain") ? REDACT_NAME : REDACT_USER, value));
+			buf_fmt(out, "%.*s=%s", (int)key.len, key.ptr,
+				redact_name(r, str_is(key, "domain") ? REDACT_NAME : REDACT_USER, value));
 		else
 			buf_str(out, redact_text_where(r, field, REDACT_ADDRESSES));
 	}
@@ -188,7 +192,8 @@ static void place_cmdline(struct redactor *r, struct str text, struct buf *out)
 		struct str key, value;
 		if (!first)
 			buf_char(out, ' ');
-		if (str_split(word, '=', &key, &value) && value.len && (str_is(key, "hostname") || str_is(key, "systemd.hostname") || str_is(key, "nfsroot") || str_is(key, "ip")))
+		if (str_split(word, '=', &key, &value) && value.len &&
+			(str_is(key, "hostname") || str_is(key, "systemd.hostname") || str_is(key, "nfsroot") || str_is(key, "ip")))
 			buf_fmt(out, "%.*s=-", (int)key.len, key.ptr);
 		else
 			buf_str(out, redact_text_where(r, word, REDACT_ADDRESSES | REDACT_URLS));
@@ -294,20 +299,27 @@ static bool name_ends(struct str name, const char *const *ends)
 struct str redact_variable(struct redactor *r, struct str text)
 {
 	static const char *const users[] = {"USER", "LOGNAME", "USERNAME", "SLURM_JOB_USER", NULL};
-	static const char *const lists[] = {"NODELIST", "_HOSTS", "HOSTLIST", "LSB_HOSTS", "SRUN_COMM_HOST", "_HOST", "HOSTNAME", "NODENAME", "NODE_NAME", "MASTER_ADDR", "MASTER_NODE", "_IPADDR", "O_SERVER", "TOPOLOGY_ADDR", "WORKER_HOSTNAMES", "RDZV_ENDPOINT", "_HOSTFILE_NODES", NULL};
-	static const char *const names[] = {"JOB_NAME", "JOB_ACCOUNT", "ACCOUNT", "CLUSTER_NAME", "PARTITION", "RESERVATION", "JOB_QOS", "JOBNAME", "QUEUE", "PROJECT", "PBS_JOBID", NULL};
+	static const char *const lists[] = {"NODELIST", "_HOSTS", "HOSTLIST", "LSB_HOSTS", "SRUN_COMM_HOST", "_HOST", "HOSTNAME",
+		"NODENAME", "NODE_NAME", "MASTER_ADDR", "MASTER_NODE", "_IPADDR", "O_SERVER", "TOPOLOGY_ADDR", "WORKER_HOSTNAMES",
+		"RDZV_ENDPOINT", "_HOSTFILE_NODES", NULL};
+	static const char *const names[] = {"JOB_NAME", "JOB_ACCOUNT", "ACCOUNT", "CLUSTER_NAME", "PARTITION", "RESERVATION", "JOB_QOS",
+		"JOBNAME", "QUEUE", "PROJECT", "PBS_JOBID", NULL};
 	static const char *const urls[] = {"URL", "HOST", "PROXY", "ENDPOINT", NULL};
 	size_t eq = str_find_char(text, '=', 0);
 	if (eq == SIZE_MAX)
 		return redact_text(r, text);
 	struct str name = str_slice(text, 0, eq), value = str_skip(text, eq + 1);
 	struct buf out = BUF_MAX((size_t)4 << 20);
-	bool scheduler = str_starts(name, "SLURM") || str_starts(name, "PBS") || str_starts(name, "LSB") || str_starts(name, "FLUX") || str_starts(name, "RAY") || str_starts(name, "KUBERNETES");
+	bool scheduler = str_starts(name, "SLURM") || str_starts(name, "PBS") || str_starts(name, "LSB") || str_starts(name, "FLUX") ||
+		str_starts(name, "RAY") || str_starts(name, "KUBERNETES");
 	buf_str(&out, str_slice(text, 0, eq + 1));
 	if (name_ends(name, users))
 		buf_text(&out, redact_name(r, REDACT_USER, value));
-	else if (str_find(value, "://", 0) != SIZE_MAX || str_starts(name, "PIP_") || str_starts(name, "UV_") || name_ends(name, urls) == true)
-		str_find(value, "://", 0) == SIZE_MAX && name_ends(name, lists) ? add_host_list(r, value, &out) : buf_str(&out, redact_text_where(r, value, REDACT_ADDRESSES | REDACT_URLS));
+	else if (str_find(value, "://", 0) != SIZE_MAX || str_starts(name, "PIP_") || str_starts(name, "UV_") ||
+		name_ends(name, urls) == true)
+		str_find(value, "://", 0) == SIZE_MAX &&name_ends(name, lists)
+			? add_host_list(r, value, &out)
+			: buf_str(&out, redact_text_where(r, value, REDACT_ADDRESSES | REDACT_URLS));
 	else if (name_ends(name, lists))
 		add_host_list(r, value, &out);
 	else if (scheduler && name_ends(name, names))
@@ -321,8 +333,15 @@ struct str redact_variable(struct redactor *r, struct str text)
 
 bool redact_keeps_variable(const char *text)
 {
-	static const char *const prefixes[] = {"NCCL_", "RCCL_", "TORCH", "PYTORCH_", "CUDA_", "CUDNN_", "NVIDIA_", "NV_", "GLOO_", "UCX_", "OMPI_", "PMI", "PMIX_", "PET_", "I_MPI_", "HCCL_", "ASCEND_", "MLU_", "MUSA_", "MTHREADS_", "HIP_", "ROCR_", "ROCM_", "HSA_", "ZE_", "ONEAPI_", "CCL_", "FI_", "OFI_", "MASTER_", "LOCAL_", "GROUP_", "ROLE_", "WORLD_SIZE", "RANK", "NODE_RANK", "LD_", "PYTHON", "SLURM", "CONDA_", "VIRTUAL_ENV", "PYENV_", "UV_", "PIP_", "OMP_", "MKL_", "KMP_", "OPENBLAS", "TRITON_", "DS_", "DEEPSPEED", "ACCELERATE_", "VLLM_", "RAY_", "JAVA_HOME=", "PATH=", "HOME=", "LANG", "LC_", "container", "KUBERNETES_SERVICE", "USE_", "MAX_JOBS", "TMPDIR", "XDG_", "PBS_", "LSB_", "FLUX_", "TPU_", "NEURON_", "HABANA", "HLS_", "ACLNN", "TASK_QUEUE_", "LCCL_", "MSCCL", "IBV_", "RDMA", "MLX5_", "SHARP_", "WSL", "DAVY_", "NO_COLOR", "TERM="};
-	static const char *const secrets[] = {"TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "CREDENTIAL", "ACCESS_KEY", "PRIVATE_KEY", "PASSPHRASE", "_AUTH", "_PASS", "COOKIE"};
+	static const char *const prefixes[] = {"NCCL_", "RCCL_", "TORCH", "PYTORCH_", "CUDA_", "CUDNN_", "NVIDIA_", "NV_", "GLOO_", "UCX_",
+		"OMPI_", "PMI", "PMIX_", "PET_", "I_MPI_", "HCCL_", "ASCEND_", "MLU_", "MUSA_", "MTHREADS_", "HIP_", "ROCR_", "ROCM_",
+		"HSA_", "ZE_", "ONEAPI_", "CCL_", "FI_", "OFI_", "MASTER_", "LOCAL_", "GROUP_", "ROLE_", "WORLD_SIZE", "RANK", "NODE_RANK",
+		"LD_", "PYTHON", "SLURM", "CONDA_", "VIRTUAL_ENV", "PYENV_", "UV_", "PIP_", "OMP_", "MKL_", "KMP_", "OPENBLAS", "TRITON_",
+		"DS_", "DEEPSPEED", "ACCELERATE_", "VLLM_", "RAY_", "JAVA_HOME=", "PATH=", "HOME=", "LANG", "LC_", "container",
+		"KUBERNETES_SERVICE", "USE_", "MAX_JOBS", "TMPDIR", "XDG_", "PBS_", "LSB_", "FLUX_", "TPU_", "NEURON_", "HABANA", "HLS_",
+		"ACLNN", "TASK_QUEUE_", "LCCL_", "MSCCL", "IBV_", "RDMA", "MLX5_", "SHARP_", "WSL", "DAVY_", "NO_COLOR", "TERM="};
+	static const char *const secrets[] = {"TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "CREDENTIAL", "ACCESS_KEY", "PRIVATE_KEY",
+		"PASSPHRASE", "_AUTH", "_PASS", "COOKIE"};
 	size_t n = strcspn(text, "=");
 	struct str name = str_n(text, n);
 	for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++)

@@ -13,10 +13,10 @@
 
 #define PIECE ((size_t)256 << 10)
 #define PIPE_BYTES (1 << 20)
-#define GATHER_US 500    /* between two small pieces: the writer need not wake us for every line */
-#define SETTLED_MS 10    /* without output: what is written to a pseudo-terminal comes out a moment later */
+#define GATHER_US 500 /* between two small pieces: the writer need not wake us for every line */
+#define SETTLED_MS 10 /* without output: what is written to a pseudo-terminal comes out a moment later */
 #define SETTLE_MAX_MS 500
-#define GRACE_MS 50      /* after the command's end, for children that are about to close its output */
+#define GRACE_MS 50 /* after the command's end, for children that are about to close its output */
 
 /* -- opening ------------------------------------------------------------------------------------------------------------- */
 
@@ -51,7 +51,8 @@ static int open_terminal(struct relay *r)
 	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (master < 0)
 		return -errno;
-	if (grantpt(master) < 0 || unlockpt(master) < 0 || ptsname_r(master, name, sizeof name) != 0 || (r->far = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)) < 0) {
+	if (grantpt(master) < 0 || unlockpt(master) < 0 || ptsname_r(master, name, sizeof name) != 0 ||
+		(r->far = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)) < 0) {
 		int rc = errno ? -errno : -ENOTTY;
 		close(master);
 		return rc;
@@ -75,7 +76,15 @@ int relay_open(struct relay relays[2], host_listen_fn *listen, void *arg)
 	int count = 0;
 	for (int fd = STDOUT_FILENO; fd <= (one ? STDOUT_FILENO : STDERR_FILENO); fd++) {
 		struct relay *r = &relays[count];
-		*r = (struct relay){.stream = one ? HOST_STREAM_BOTH : fd == STDOUT_FILENO ? HOST_STREAM_OUT : HOST_STREAM_ERR, .from = -1, .far = -1, .to = fd, .wake = {-1, -1}, .listen = listen, .arg = arg};
+		*r = (struct relay){.stream = one     ? HOST_STREAM_BOTH
+				: fd == STDOUT_FILENO ? HOST_STREAM_OUT
+						      : HOST_STREAM_ERR,
+			.from = -1,
+			.far = -1,
+			.to = fd,
+			.wake = {-1, -1},
+			.listen = listen,
+			.arg = arg};
 		if (!is_writable(fd) || pipe2(r->wake, O_CLOEXEC) < 0)
 			continue;
 		if ((isatty(fd) ? open_terminal(r) : open_pipe(r)) < 0) {
@@ -100,7 +109,8 @@ void relay_child(const struct relay relays[2], int count)
 
 /* -- passing on ---------------------------------------------------------------------------------------------------------- */
 
-/* All of it. False: nobody reads any more (EPIPE). What the other side cannot take for another reason (a full disk) is counted and left out: the command goes on. */
+/* All of it. False: nobody reads any more (EPIPE). What the other side cannot take for another reason (a full disk) is counted and left
+ * out: the command goes on. */
 static bool pass_on(struct relay *r, const char *p, size_t n)
 {
 	while (n) {
@@ -126,7 +136,9 @@ static bool pass_on(struct relay *r, const char *p, size_t n)
 static void follow_settings(struct relay *r)
 {
 	struct termios now, real;
-	if (tcgetattr(r->from, &now) < 0 || (now.c_lflag == r->theirs.c_lflag && now.c_iflag == r->theirs.c_iflag && memcmp(now.c_cc, r->theirs.c_cc, sizeof now.c_cc) == 0))
+	if (tcgetattr(r->from, &now) < 0 ||
+		(now.c_lflag == r->theirs.c_lflag && now.c_iflag == r->theirs.c_iflag &&
+			memcmp(now.c_cc, r->theirs.c_cc, sizeof now.c_cc) == 0))
 		return;
 	r->theirs = now;
 	if (tcgetpgrp(r->to) != getpgrp() || tcgetattr(r->to, &real) < 0)

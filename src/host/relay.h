@@ -10,10 +10,10 @@
 
 struct relay {
 	enum host_stream stream;
-	int from;     /* our end of the pipe or pseudo-terminal */
-	int far;      /* the command's end; -1 once it is closed here */
-	int to;       /* STDOUT_FILENO or STDERR_FILENO */
-	int wake[2];  /* a pipe: the command has ended */
+	int from;    /* our end of the pipe or pseudo-terminal */
+	int far;     /* the command's end; -1 once it is closed here */
+	int to;      /* STDOUT_FILENO or STDERR_FILENO */
+	int wake[2]; /* a pipe: the command has ended */
 	bool terminal, changed, running, left_open;
 	struct termios theirs, ours; /* settings of the pseudo-terminal as seen last; of the real one before */
 	host_listen_fn *listen;
@@ -24,7 +24,8 @@ struct relay {
 	int lost_error;
 };
 
-/* Channels for standard output and error as they are; 0 to 2 of them. An output that is closed or for which nothing could be had has none: the command gets it directly. */
+/* Channels for standard output and error as they are; 0 to 2 of them. An output that is closed or for which nothing could be had has none:
+ * the command gets it directly. */
 int relay_open(struct relay relays[2], host_listen_fn *listen, void *arg);
 void relay_child(const struct relay relays[2], int count); /* in the child: its ends become 1 and 2 */
 void relay_start(struct relay relays[2], int count);

@@ -58,10 +58,29 @@ static const struct {
 	const char *name;
 	int number;
 } error_names[] = {
-	{"ENOENT", ENOENT}, {"EACCES", EACCES}, {"EPERM", EPERM}, {"EIO", EIO}, {"EISDIR", EISDIR}, {"ENOTDIR", ENOTDIR}, {"EINVAL", EINVAL},
-	{"EFBIG", EFBIG}, {"ELOOP", ELOOP}, {"ETIMEDOUT", ETIMEDOUT}, {"ENXIO", ENXIO}, {"ENODEV", ENODEV}, {"EBUSY", EBUSY},
-	{"EOPNOTSUPP", EOPNOTSUPP}, {"ENOSYS", ENOSYS}, {"EAGAIN", EAGAIN}, {"ESTALE", ESTALE}, {"EOVERFLOW", EOVERFLOW}, {"ENAMETOOLONG", ENAMETOOLONG},
-	{"EBADMSG", EBADMSG}, {"ERANGE", ERANGE}, {"ENOMEM", ENOMEM}, {"ESRCH", ESRCH},
+	{"ENOENT", ENOENT},
+	{"EACCES", EACCES},
+	{"EPERM", EPERM},
+	{"EIO", EIO},
+	{"EISDIR", EISDIR},
+	{"ENOTDIR", ENOTDIR},
+	{"EINVAL", EINVAL},
+	{"EFBIG", EFBIG},
+	{"ELOOP", ELOOP},
+	{"ETIMEDOUT", ETIMEDOUT},
+	{"ENXIO", ENXIO},
+	{"ENODEV", ENODEV},
+	{"EBUSY", EBUSY},
+	{"EOPNOTSUPP", EOPNOTSUPP},
+	{"ENOSYS", ENOSYS},
+	{"EAGAIN", EAGAIN},
+	{"ESTALE", ESTALE},
+	{"EOVERFLOW", EOVERFLOW},
+	{"ENAMETOOLONG", ENAMETOOLONG},
+	{"EBADMSG", EBADMSG},
+	{"ERANGE", ERANGE},
+	{"ENOMEM", ENOMEM},
+	{"ESRCH", ESRCH},
 };
 
 int snapshot_error_number(struct str name)
@@ -281,7 +300,10 @@ static int index_line(struct loading *l, struct str line)
 			a->st.mode = octal(&value, 0755);
 		} else if (str_is(key, "char") || str_is(key, "fifo") || str_is(key, "socket") || str_is(key, "block")) {
 			a = memory_put(h, ANSWER_STAT, path);
-			a->st.kind = str_is(key, "char") ? HOST_CHAR : str_is(key, "fifo") ? HOST_FIFO : str_is(key, "block") ? HOST_BLOCK : HOST_SOCKET;
+			a->st.kind = str_is(key, "char") ? HOST_CHAR
+				: str_is(key, "fifo")    ? HOST_FIFO
+				: str_is(key, "block")   ? HOST_BLOCK
+							 : HOST_SOCKET;
 			a->st.major = (unsigned)number(&value, 0);
 			a->st.minor = (unsigned)number(&value, 0);
 			a->st.mode = octal(&value, 0666);
@@ -315,7 +337,8 @@ static int index_line(struct loading *l, struct str line)
 			const char *file;
 			if (word(&value, h->arena, &file)) {
 				str_next_word(&value, &name);
-				memory_put(h, ANSWER_DIGEST, arena_printf(h->arena, "%s %s", path + 1, file))->error = snapshot_error_number(name);
+				memory_put(h, ANSWER_DIGEST, arena_printf(h->arena, "%s %s", path + 1, file))
+					->error = snapshot_error_number(name);
 			}
 		} else if (str_is(key, "fs")) {
 			a = memory_put(h, ANSWER_FS, path);
@@ -330,7 +353,8 @@ static int index_line(struct loading *l, struct str line)
 			str_next_word(&value, &name);
 			memory_put(h, ANSWER_FS, path)->error = snapshot_error_number(name);
 		} else {
-			return fail(l, -EBADMSG, "unknown line in the snapshot's index: %.*s", (int)(line.len < 120 ? line.len : 120), line.ptr);
+			return fail(l, -EBADMSG, "unknown line in the snapshot's index: %.*s", (int)(line.len < 120 ? line.len : 120),
+				line.ptr);
 		}
 	}
 	return 0;
@@ -534,8 +558,10 @@ static void derive_lists(struct host *h)
 	const char **paths = arena_array(h->arena, h->memory.count + 1, sizeof *paths);
 	for (size_t i = 0; i < h->memory.count; i++) {
 		struct answer *a = h->memory.all[i];
-		bool there = !a->removed && ((a->kind == ANSWER_STAT && !a->error) || (a->kind == ANSWER_LINK && !a->error) ||
-			(a->kind == ANSWER_FILE && a->error && a->error != -ENOENT) || (a->kind == ANSWER_LIST && a->error && a->error != -ENOENT));
+		bool there = !a->removed &&
+			((a->kind == ANSWER_STAT && !a->error) || (a->kind == ANSWER_LINK && !a->error) ||
+				(a->kind == ANSWER_FILE && a->error && a->error != -ENOENT) ||
+				(a->kind == ANSWER_LIST && a->error && a->error != -ENOENT));
 		if (there)
 			paths[n++] = a->subject;
 	}

@@ -125,14 +125,16 @@ static void number(struct buf *b, uint64_t n)
 static void index_head(struct writer *w, struct buf *b)
 {
 	struct host *h = w->h;
-	buf_fmt(b, "davy-snapshot 1\n" WRITTEN_BY "%s\n%sworld %s\n", DAVY_VERSION, w->redactor || h->redacted ? REDACTED "\n" : "", h->mode == HOST_REPLAY && !h->world_open ? "closed" : "open");
+	buf_fmt(b, "davy-snapshot 1\n" WRITTEN_BY "%s\n%sworld %s\n", DAVY_VERSION, w->redactor || h->redacted ? REDACTED "\n" : "",
+		h->mode == HOST_REPLAY && !h->world_open ? "closed" : "open");
 	if (h->now >= 0)
 		buf_fmt(b, "time %lld\n", (long long)h->now);
 	if (h->has_uname) {
 		buf_text(b, "uname");
 		word(w, b, h->uname.sysname);
 		buf_char(b, ' ');
-		snapshot_encode(b, w->redactor ? str_of(redact_name(w->redactor, REDACT_HOST, str_of(h->uname.nodename))) : str_of(h->uname.nodename));
+		snapshot_encode(b,
+			w->redactor ? str_of(redact_name(w->redactor, REDACT_HOST, str_of(h->uname.nodename))) : str_of(h->uname.nodename));
 		word(w, b, h->uname.release);
 		word(w, b, h->uname.machine);
 		word(w, b, h->uname.version);
@@ -189,7 +191,10 @@ static void index_answer(struct writer *w, struct buf *b, const struct answer *a
 	switch (a->kind) {
 	case ANSWER_FILE:
 		if (!error) {
-			put(w, arena_printf(arena, "files%.*s", (int)redacted(w, str_of(a->subject)).len, redacted(w, str_of(a->subject)).ptr), w->redactor ? redact_file(w->redactor, a->subject, a->data) : a->data);
+			put(w,
+				arena_printf(
+					arena, "files%.*s", (int)redacted(w, str_of(a->subject)).len, redacted(w, str_of(a->subject)).ptr),
+				w->redactor ? redact_file(w->redactor, a->subject, a->data) : a->data);
 			if (a->head) {
 				buf_text(b, "head");
 				word(w, b, a->subject);
@@ -263,8 +268,7 @@ static void index_answer(struct writer *w, struct buf *b, const struct answer *a
 		if (a->probe.output.len)
 			put(w, arena_printf(arena, "probes/%s.json", a->subject), redacted(w, a->probe.output));
 		break;
-	case ANSWER_KINDS:
-		return;
+	case ANSWER_KINDS: return;
 	}
 	buf_char(b, '\n');
 }
@@ -324,8 +328,15 @@ int host_snapshot_write(struct host *h, const char *path, bool redact, const cha
 void host_summarize(const struct host *h, struct host_summary *ret)
 {
 	static const enum host_count counts[ANSWER_KINDS] = {
-		[ANSWER_FILE] = HOST_COUNT_FILES, [ANSWER_LIST] = HOST_COUNT_LISTS, [ANSWER_STAT] = HOST_COUNT_STATS, [ANSWER_LINK] = HOST_COUNT_LINKS, [ANSWER_REAL] = HOST_COUNT_LINKS,
-		[ANSWER_OPEN] = HOST_COUNT_DEVICES, [ANSWER_DIGEST] = HOST_COUNT_DIGESTS, [ANSWER_FS] = HOST_COUNT_FILE_SYSTEMS, [ANSWER_PROBE] = HOST_COUNT_PROBES,
+		[ANSWER_FILE] = HOST_COUNT_FILES,
+		[ANSWER_LIST] = HOST_COUNT_LISTS,
+		[ANSWER_STAT] = HOST_COUNT_STATS,
+		[ANSWER_LINK] = HOST_COUNT_LINKS,
+		[ANSWER_REAL] = HOST_COUNT_LINKS,
+		[ANSWER_OPEN] = HOST_COUNT_DEVICES,
+		[ANSWER_DIGEST] = HOST_COUNT_DIGESTS,
+		[ANSWER_FS] = HOST_COUNT_FILE_SYSTEMS,
+		[ANSWER_PROBE] = HOST_COUNT_PROBES,
 	};
 	*ret = (struct host_summary){.written_by = h->written_by, .redacted = h->redacted, .time = h->now, .variables = h->env_count};
 	for (size_t i = 0; i < h->memory.count; i++) {

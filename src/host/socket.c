@@ -259,7 +259,8 @@ static bool next_error(int fd, struct sock_extended_err *ret)
 		return false;
 	*ret = (struct sock_extended_err){0};
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
-		if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) || (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR))
+		if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
+			(c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR))
 			memcpy(ret, CMSG_DATA(c), sizeof *ret);
 	return true;
 }
@@ -336,7 +337,8 @@ int host_udp_frag_needed(int fd)
 	struct sock_extended_err e;
 	int mtu = -ENODATA;
 	while (next_error(fd, &e)) {
-		bool icmp4 = e.ee_origin == SO_EE_ORIGIN_ICMP && e.ee_type == 3 && e.ee_code == 4, icmp6 = e.ee_origin == SO_EE_ORIGIN_ICMP6 && e.ee_type == 2;
+		bool icmp4 = e.ee_origin == SO_EE_ORIGIN_ICMP && e.ee_type == 3 && e.ee_code == 4,
+		     icmp6 = e.ee_origin == SO_EE_ORIGIN_ICMP6 && e.ee_type == 2;
 		if ((icmp4 || icmp6) && e.ee_info < 65536)
 			mtu = (int)e.ee_info;
 	}

@@ -1,7 +1,8 @@
 /* Sockets: the part of the door that leads to other machines. Only commands that are meant to talk (davy cluster, davy test) use it.
  *
- * Everything here is non-blocking; waiting is done in one place (host_wait) with a deadline. Errors are negative errno. File numbers belong to the caller, who closes
- * them with host_socket_close. Names are not resolved here: that is the probe's business, in a child with a deadline.
+ * Everything here is non-blocking; waiting is done in one place (host_wait) with a deadline. Errors are negative errno. File numbers belong
+ * to the caller, who closes them with host_socket_close. Names are not resolved here: that is the probe's business, in a child with a
+ * deadline.
  */
 #ifndef HOST_SOCKET_H
 #define HOST_SOCKET_H
@@ -29,8 +30,8 @@ bool host_address_is_same(const struct host_address *a, const struct host_addres
 int host_tcp_listen(const struct host_address *at, int mss, int *ret_fd, struct host_address *ret_bound);
 int host_tcp_accept(int listener, int *ret_fd, struct host_address *ret_peer); /* -EAGAIN: nobody */
 int host_tcp_connect(const struct host_address *to, int mss, int *ret_fd);     /* begun: ask host_tcp_connected; or an error at once */
-int host_tcp_connected(int fd); /* 0, -EINPROGRESS, or why it failed */
-bool host_tcp_is_self(int fd);  /* a socket that was connected to itself, which TCP allows */
+int host_tcp_connected(int fd);                                                /* 0, -EINPROGRESS, or why it failed */
+bool host_tcp_is_self(int fd);                                                 /* a socket that was connected to itself, which TCP allows */
 
 struct host_tcp {
 	int state, retransmits, unacked, snd_mss; /* state as in /proc/net/tcp: 1 established, 2 SYN sent, 7 closed */
@@ -50,22 +51,22 @@ int host_udp_frag_needed(int fd);
 
 ssize_t host_send(int fd, const void *p, size_t n);
 ssize_t host_receive(int fd, void *p, size_t n); /* 0: the other side has ended */
-int host_socket_pair(int ret[2]); /* connected with one another */
+int host_socket_pair(int ret[2]);                /* connected with one another */
 int host_socket_local(int fd, struct host_address *ret);
 void host_socket_close(int fd);
 void host_socket_abort(int fd); /* closes at once, what is not sent yet is thrown away */
 
 struct host_wait {
 	int fd;
-	bool read, write;             /* wanted */
-	bool can_read, can_write;     /* answered */
+	bool read, write;         /* wanted */
+	bool can_read, can_write; /* answered */
 };
 void host_wait(struct host_wait *list, size_t n, double ms);
 
-int64_t host_wall_us(void);   /* since the epoch */
+int64_t host_wall_us(void); /* since the epoch */
 uint64_t host_random(void);
-void host_allow_files(void);  /* as many open files as the hard limit permits */
-void host_ignore_pipe(void);  /* a reader that has gone is an error, not a signal */
+void host_allow_files(void); /* as many open files as the hard limit permits */
+void host_ignore_pipe(void); /* a reader that has gone is an error, not a signal */
 /* SIGTERM, SIGINT and SIGHUP do not end the process any more but are told here: 0, or which came. */
 void host_catch_signals(void);
 int host_signal_caught(void);

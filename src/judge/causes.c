@@ -2,13 +2,12 @@
  *
  *   merge     candidates of one cause become one finding: the strongest certainty, all evidence, all ranks.
  *   survived  what stands in a log before the run ended well, and had no consequence, is a warning and no fault.
- *   told      what an article, a change log or a request for a feature quotes is a warning, when nothing beside it looks like the log of a run.
- *   doubt     one symptom, several causes: when one of them is likely or certain, the merely possible ones go.
- *   ground    on a machine, what stands on a missing ground is not reached: no PyTorch with CUDA, no companions to judge.
- *   fold      a finding that another one explains (declared in the cause) lies folded under it.
- *   yield     after live tests, "it failed" lies folded under whatever says why.
- *   order     fail before warn before info; certain before likely before possible; what a log shows before what facts alone suggest;
- *             in logs the earliest evidence; among facts the earlier stage of the map, because the later ones stand on it.
+ *   told      what an article, a change log or a request for a feature quotes is a warning, when nothing beside it looks like the log of a
+ * run. doubt     one symptom, several causes: when one of them is likely or certain, the merely possible ones go. ground    on a machine,
+ * what stands on a missing ground is not reached: no PyTorch with CUDA, no companions to judge. fold      a finding that another one
+ * explains (declared in the cause) lies folded under it. yield     after live tests, "it failed" lies folded under whatever says why. order
+ * fail before warn before info; certain before likely before possible; what a log shows before what facts alone suggest; in logs the
+ * earliest evidence; among facts the earlier stage of the map, because the later ones stand on it.
  */
 #include "judge/evaluate.h"
 
@@ -93,7 +92,8 @@ static void join_evidence(struct finding *into, struct evidence *more)
 	}
 }
 
-/* Which of two candidates of one cause speaks: the more certain, then the one that the log shows, then the one whose rule says something. */
+/* Which of two candidates of one cause speaks: the more certain, then the one that the log shows, then the one whose rule says something.
+ */
 static bool speaks_before(const struct finding *a, const struct finding *b)
 {
 	if (a->status != b->status)
@@ -210,15 +210,18 @@ static void soften_before(struct finding *f, int64_t end)
 		f->status = STATUS_WARN;
 }
 
-/* Hardware, networks and programs can be at fault though the run reaches its end. But a network over which NCCL then connected works, and an exception
- * after which a server still answers ended one request and no rank. */
+/* Hardware, networks and programs can be at fault though the run reaches its end. But a network over which NCCL then connected works, and
+ * an exception after which a server still answers ended one request and no rank. */
 static void soften_survived(struct judge *j, struct finding *list)
 {
-	static const char *const finished[] = {"run.finished"}, *const connected[] = {"nccl.init-complete"}, *const served[] = {"run.served"}, *const went_on[] = {"program.step", "run.finished"};
-	int toolchain = stage_by_name("toolchain", 9), container = stage_by_name("container", 9), host = stage_by_name("host", 4), network = stage_by_name("network", 7), launch = stage_by_name("launch", 6);
+	static const char *const finished[] = {"run.finished"}, *const connected[] = {"nccl.init-complete"},
+				 *const served[] = {"run.served"}, *const went_on[] = {"program.step", "run.finished"};
+	int toolchain = stage_by_name("toolchain", 9), container = stage_by_name("container", 9), host = stage_by_name("host", 4),
+	    network = stage_by_name("network", 7), launch = stage_by_name("launch", 6);
 	if (j->mode != JUDGE_EXPLAIN)
 		return;
-	int64_t end = last_good(j, finished, 1), init = last_good(j, connected, 1), answer = last_good(j, served, 1), step = last_good(j, went_on, 2);
+	int64_t end = last_good(j, finished, 1), init = last_good(j, connected, 1), answer = last_good(j, served, 1),
+		step = last_good(j, went_on, 2);
 	int companion = stage_by_name("companion", 9);
 	for (struct finding *f = list; f; f = f->next) {
 		if (f->stage <= toolchain || f->stage == container || f->stage == host || f->stage == launch)
@@ -227,7 +230,8 @@ static void soften_survived(struct judge *j, struct finding *list)
 			soften_before(f, init);
 		if (strcmp(f->cause, "program.exception") == 0)
 			soften_before(f, answer);
-		/* What was warned of at import is optional when steps follow; memory that one attempt lacked and that no rank reports was caught. */
+		/* What was warned of at import is optional when steps follow; memory that one attempt lacked and that no rank reports was
+		 * caught. */
 		if (f->stage == companion || (strcmp(f->cause, "program.gpu-out-of-memory") == 0 && f->rank < 0))
 			soften_before(f, step);
 	}
@@ -235,7 +239,8 @@ static void soften_survived(struct judge *j, struct finding *list)
 
 /* -- told --------------------------------------------------------------------------------------------------------------- */
 
-/* Does the text say of itself that it is an article, a change log or a request for a feature, and does nothing in it look like the log of a run? */
+/* Does the text say of itself that it is an article, a change log or a request for a feature, and does nothing in it look like the log of a
+ * run? */
 static bool is_about_something(struct judge *j)
 {
 	bool says_so = false;
@@ -245,9 +250,11 @@ static bool is_about_something(struct judge *j)
 		const char *pattern = facts_get_text(event, event__pattern);
 		if (!pattern)
 			continue;
-		if (strcmp(pattern, "text.article") == 0 || strcmp(pattern, "text.feature-request") == 0 || strcmp(pattern, "text.change-log") == 0)
+		if (strcmp(pattern, "text.article") == 0 || strcmp(pattern, "text.feature-request") == 0 ||
+			strcmp(pattern, "text.change-log") == 0)
 			says_so = true;
-		else if (strcmp(pattern, "program.traceback") == 0 || facts_get_int(event, event__rank, &rank) || facts_get_real(event, event__time, &time) || facts_get_text(event, event__host))
+		else if (strcmp(pattern, "program.traceback") == 0 || facts_get_int(event, event__rank, &rank) ||
+			facts_get_real(event, event__time, &time) || facts_get_text(event, event__host))
 			return false;
 	}
 	return says_so;
@@ -296,7 +303,8 @@ static void apply_grounds(struct judge *j, struct finding **list, struct judgeme
 	for (struct finding *f = *list; f; f = f->next)
 		failed[f->stage] |= f->status == STATUS_FAIL;
 	for (size_t i = 0; i < sizeof grounds / sizeof grounds[0]; i++) {
-		int stage = stage_by_name(grounds[i].stage, strlen(grounds[i].stage)), ground = stage_by_name(grounds[i].ground, strlen(grounds[i].ground));
+		int stage = stage_by_name(grounds[i].stage, strlen(grounds[i].stage)),
+		    ground = stage_by_name(grounds[i].ground, strlen(grounds[i].ground));
 		if (!failed[ground] || j->mode == JUDGE_EXPLAIN)
 			continue;
 		ret->stage[stage] = STAGE_NOT_REACHED;
@@ -320,7 +328,8 @@ static void fold(struct judge *j, struct finding **list)
 			if (g == f || g->status == STATUS_INFO || g->certainty < f->certainty || !has_line(explains, g->cause))
 				continue;
 			/* What is folded may explain f as well: then the certain or the earlier one stays. */
-			if (g->certainty == f->certainty && has_line(explains_of(j, g->cause), f->cause) && g->first_seq >= 0 && f->first_seq >= 0 && earlier(g, f))
+			if (g->certainty == f->certainty && has_line(explains_of(j, g->cause), f->cause) && g->first_seq >= 0 &&
+				f->first_seq >= 0 && earlier(g, f))
 				continue;
 			remove_finding(list, g);
 			struct finding **tail = &f->folded;
@@ -349,7 +358,8 @@ static void fold_what_yields(struct judge *j, struct finding **list)
 {
 	struct finding *reason = NULL;
 	for (struct finding *f = *list; f && !reason; f = f->next)
-		if (f->status == STATUS_FAIL && f->certainty != POSSIBLE && (f->first_seq >= 0 || strcmp(f->table, "trial") == 0) && !yields(j, f->cause))
+		if (f->status == STATUS_FAIL && f->certainty != POSSIBLE && (f->first_seq >= 0 || strcmp(f->table, "trial") == 0) &&
+			!yields(j, f->cause))
 			reason = f;
 	for (struct finding *g = *list, *next; g && reason; g = next) {
 		next = g->next;
@@ -401,7 +411,8 @@ static void count_explained(struct judge *j, struct finding *f)
 	const char *explains = explains_of(j, f->cause);
 	struct explained **tail = &f->explains;
 	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
-		const char *symptom = facts_get_text(event, event__symptom), *class = facts_get_text(event, event__class), *cause = facts_get_text(event, event__cause);
+		const char *symptom = facts_get_text(event, event__symptom), *class = facts_get_text(event, event__class),
+			   *cause = facts_get_text(event, event__cause);
 		int64_t count = 1, line = 0;
 		if (!symptom || !class || strcmp(class, "noise") == 0)
 			continue;

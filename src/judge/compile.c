@@ -10,7 +10,8 @@
 #define FILE_MAX ((size_t)8 << 20)
 #define FOLDER_MAX ((size_t)16 << 20) /* all files together; ours are two megabytes */
 
-const char *const compile_stages[] = {"driver", "gpu", "torch", "companion", "library", "python", "toolchain", "container", "host", "network", "rdma", "p2p", "launch", "program", "hardware", "accelerator", NULL};
+const char *const compile_stages[] = {"driver", "gpu", "torch", "companion", "library", "python", "toolchain", "container", "host",
+	"network", "rdma", "p2p", "launch", "program", "hardware", "accelerator", NULL};
 
 struct compile {
 	struct arena *arena;
@@ -76,7 +77,9 @@ static void insert(struct compile *c, int line, const char *sql, const char *con
 static void check_once(struct compile *c, int line, const char *table, const char *id)
 {
 	struct store_query *q;
-	if (store_prepare(c->store, arena_printf(c->arena, "SELECT 1 FROM \"%s\" WHERE id=? AND ord BETWEEN %d AND 999999", table, c->first_order), &q, NULL) < 0)
+	if (store_prepare(c->store,
+		    arena_printf(c->arena, "SELECT 1 FROM \"%s\" WHERE id=? AND ord BETWEEN %d AND 999999", table, c->first_order), &q,
+		    NULL) < 0)
 		return;
 	store_bind_text(q, 1, id);
 	if (store_step(q) > 0)
@@ -172,7 +175,9 @@ static void check_command(struct compile *c, int line, const char *text)
 	struct placeholder p;
 	while (text && placeholder_next(&at, PLACEHOLDER_COMMAND, &p)) {
 		if (p.table && !placeholder_is_computed(&p))
-			check_sql(c, line, arena_printf(c->arena, "SELECT \"%s\" FROM \"%s\" LIMIT 1", placeholder_column(c->arena, &p), placeholder_table(c->arena, &p)));
+			check_sql(c, line,
+				arena_printf(c->arena, "SELECT \"%s\" FROM \"%s\" LIMIT 1", placeholder_column(c->arena, &p),
+					placeholder_table(c->arena, &p)));
 	}
 }
 
@@ -191,7 +196,8 @@ static void compile_fix(struct compile *c, const char *cause, const struct yaml 
 		check_sql(c, fix->line, arena_printf(c->arena, "SELECT (%s)", when));
 	check_command(c, fix->line, commands);
 	const struct yaml *own = zh ? yaml_get(yaml_get(zh, "fixes"), id) : NULL;
-	const char *values[] = {cause, arena_printf(c->arena, "%d", order), id, kind, when, text, chinese(c, own, "text", text), cost, chinese(c, own, "cost", cost), commands, choice(c, fix, "needs", "user", needs), yaml_lines(c->arena, fix, "undo")};
+	const char *values[] = {cause, arena_printf(c->arena, "%d", order), id, kind, when, text, chinese(c, own, "text", text), cost,
+		chinese(c, own, "cost", cost), commands, choice(c, fix, "needs", "user", needs), yaml_lines(c->arena, fix, "undo")};
 	insert(c, fix->line, "INSERT OR REPLACE INTO fix VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", values, 12);
 }
 
@@ -238,7 +244,8 @@ static void compile_cause(struct compile *c, const struct yaml *entry)
 	const char *verify = yaml_lines(c->arena, entry, "verify");
 	check_command(c, entry->line, verify);
 	const char *ask = yaml_lines(c->arena, entry, "ask");
-	const char *values[] = {id, arena_printf(c->arena, "%d", stage), title, why, chinese(c, zh, "title", title), chinese(c, zh, "why", why), yaml_lines(c->arena, entry, "explains"), verify, ask, yaml_lines(c->arena, entry, "sources"),
+	const char *values[] = {id, arena_printf(c->arena, "%d", stage), title, why, chinese(c, zh, "title", title),
+		chinese(c, zh, "why", why), yaml_lines(c->arena, entry, "explains"), verify, ask, yaml_lines(c->arena, entry, "sources"),
 		yields && strcmp(yields, "true") == 0 ? "1" : "0", chinese_questions(c, entry->line, zh, ask)};
 	insert(c, entry->line, "INSERT OR REPLACE INTO cause VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", values, 12);
 	insert(c, entry->line, "DELETE FROM fix WHERE cause=?", &id, 1);
@@ -273,7 +280,8 @@ static bool is_table(const char *table)
 }
 
 /* Adds the SQL of each placeholder of a text to the select list, once, and its name to `names`. */
-static void add_placeholders(struct compile *c, const struct yaml *entry, const char *table, const char *says, struct buf *select, struct buf *names)
+static void add_placeholders(
+	struct compile *c, const struct yaml *entry, const char *table, const char *says, struct buf *select, struct buf *names)
 {
 	const char *at = says;
 	struct placeholder p;
@@ -288,7 +296,8 @@ static void add_placeholders(struct compile *c, const struct yaml *entry, const 
 			continue;
 		const char *sql = yaml_text(let, name);
 		if (!sql && p.table)
-			sql = arena_printf(c->arena, "(SELECT \"%s\" FROM \"%s\" LIMIT 1)", placeholder_column(c->arena, &p), placeholder_table(c->arena, &p));
+			sql = arena_printf(c->arena, "(SELECT \"%s\" FROM \"%s\" LIMIT 1)", placeholder_column(c->arena, &p),
+				placeholder_table(c->arena, &p));
 		else if (!sql && is_column(table, name))
 			sql = arena_printf(c->arena, "\"%s\"", name);
 		if (!sql) {
@@ -312,7 +321,8 @@ static const char *reads_of(struct compile *c, const char *sql)
 	if (rc == 0)
 		store_finish(q);
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		if (is_table(reads[i].table) && is_column(reads[i].table, reads[i].column) && strcmp(reads[i].table, "purpose") != 0 && strcmp(reads[i].column, "node") != 0)
+		if (is_table(reads[i].table) && is_column(reads[i].table, reads[i].column) && strcmp(reads[i].table, "purpose") != 0 &&
+			strcmp(reads[i].column, "node") != 0)
 			buf_fmt(&b, "%s%s.%s", b.len ? "\n" : "", reads[i].table, reads[i].column);
 	const char *text = b.len ? arena_strndup(c->arena, b.ptr, b.len) : NULL;
 	buf_free(&b);
@@ -321,11 +331,14 @@ static const char *reads_of(struct compile *c, const char *sql)
 
 static void compile_rule(struct compile *c, const struct yaml *entry)
 {
-	static const char *const keys[] = {"id", "cause", "table", "where", "given", "wrong", "level", "certainty", "mode", "essential", "let", "says", "subject", "rank", "examples", "note", NULL};
-	static const char *const levels[] = {"fail", "warn", "info", NULL}, *const sure[] = {"certain", "likely", "possible", NULL}, *const modes[] = {"any", "check", "explain", "test", "cluster", "fleet", NULL};
+	static const char *const keys[] = {"id", "cause", "table", "where", "given", "wrong", "level", "certainty", "mode", "essential",
+		"let", "says", "subject", "rank", "examples", "note", NULL};
+	static const char *const levels[] = {"fail", "warn", "info", NULL}, *const sure[] = {"certain", "likely", "possible", NULL},
+				 *const modes[] = {"any", "check", "explain", "test", "cluster", "fleet", NULL};
 	check_keys(c, entry, keys);
 	const char *id = required(c, entry, "id"), *cause = required(c, entry, "cause"), *table = required(c, entry, "table");
-	const char *where = yaml_text(entry, "where"), *given = yaml_text(entry, "given"), *wrong = required(c, entry, "wrong"), *subject = yaml_text(entry, "subject");
+	const char *where = yaml_text(entry, "where"), *given = yaml_text(entry, "given"), *wrong = required(c, entry, "wrong"),
+		   *subject = yaml_text(entry, "subject");
 	const char *says = yaml_text(entry, "says"), *essential = yaml_text(entry, "essential"), *rank = yaml_text(entry, "rank");
 	if (!is_id(id))
 		complain(c, entry->line, "'%s' is no id", id);
@@ -336,17 +349,22 @@ static void compile_rule(struct compile *c, const struct yaml *entry)
 	check_once(c, entry->line, "rule", id);
 	const char *zh = chinese(c, overlay(c, id), "says", says);
 	struct buf select = BUF_MAX(65536), names = BUF_MAX(65536);
-	buf_fmt(&select, "SELECT \"%s\".rowid, \"%s\".node, (%s), (%s), (%s), (%s)", table, table, given ? given : "1", wrong, subject ? subject : "NULL", rank ? rank : "NULL");
+	buf_fmt(&select, "SELECT \"%s\".rowid, \"%s\".node, (%s), (%s), (%s), (%s)", table, table, given ? given : "1", wrong,
+		subject ? subject : "NULL", rank ? rank : "NULL");
 	size_t values_at = select.len;
 	add_placeholders(c, entry, table, says, &select, &names);
 	add_placeholders(c, entry, table, zh, &select, &names);
 	/* What the sentence names is the evidence that a person looks for first; then what decides, then what only lets the rule apply. */
-	const char *shown = arena_printf(c->arena, "SELECT 0%s, (%s), (%s) FROM \"%s\"", buf_view(&select).ptr + values_at, wrong, given ? given : "1", table);
+	const char *shown = arena_printf(
+		c->arena, "SELECT 0%s, (%s), (%s) FROM \"%s\"", buf_view(&select).ptr + values_at, wrong, given ? given : "1", table);
 	buf_fmt(&select, " FROM \"%s\" WHERE (%s)", table, where ? where : "1");
 	if (check_sql(c, entry->line, select.ptr)) {
 		const char *reads = reads_of(c, arena_printf(c->arena, "SELECT (%s), (%s) FROM \"%s\"", given ? given : "1", wrong, table));
 		bool is_essential = essential && strcmp(essential, "true") == 0; /* its unknowns count: always asked */
-		const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, cause, table, choice(c, entry, "mode", "any", modes), is_essential ? "1" : "0", is_essential ? NULL : gate_make(c->arena, table, where, given), choice(c, entry, "level", "fail", levels), choice(c, entry, "certainty", "certain", sure), select.ptr, buf_view(&names).ptr, says, zh, reads, reads_of(c, shown)};
+		const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, cause, table, choice(c, entry, "mode", "any", modes),
+			is_essential ? "1" : "0", is_essential ? NULL : gate_make(c->arena, table, where, given),
+			choice(c, entry, "level", "fail", levels), choice(c, entry, "certainty", "certain", sure), select.ptr,
+			buf_view(&names).ptr, says, zh, reads, reads_of(c, shown)};
 		insert(c, entry->line, "INSERT OR REPLACE INTO rule VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values, 15);
 	}
 	buf_free(&select);
@@ -357,20 +375,26 @@ static void compile_rule(struct compile *c, const struct yaml *entry)
 
 static void compile_pattern(struct compile *c, const struct yaml *entry)
 {
-	static const char *const keys[] = {"id", "class", "symptom", "cause", "certainty", "regex", "format", "alone", "hit", "miss", "says", "note", NULL};
-	static const char *const classes[] = {"evidence", "consequence", "advice", "noise", NULL}, *const sure[] = {"certain", "likely", "possible", NULL};
+	static const char *const keys[] = {
+		"id", "class", "symptom", "cause", "certainty", "regex", "format", "alone", "hit", "miss", "says", "note", NULL};
+	static const char *const classes[] = {"evidence", "consequence", "advice", "noise", NULL},
+				 *const sure[] = {"certain", "likely", "possible", NULL};
 	check_keys(c, entry, keys);
-	const char *id = required(c, entry, "id"), *regex = yaml_text(entry, "regex"), *format = yaml_text(entry, "format"), *cause = yaml_text(entry, "cause"), *says = yaml_text(entry, "says");
+	const char *id = required(c, entry, "id"), *regex = yaml_text(entry, "regex"), *format = yaml_text(entry, "format"),
+		   *cause = yaml_text(entry, "cause"), *says = yaml_text(entry, "says");
 	check_once(c, entry->line, "pattern", id);
 	if (!regex == !format)
 		complain(c, entry->line, "a pattern has either 'regex' or 'format'");
 	if (!is_id(id))
 		complain(c, entry->line, "'%s' is no id", id);
-	const char *symptom = yaml_text(entry, "symptom"), *hit = yaml_lines(c->arena, entry, "hit"), *miss = yaml_lines(c->arena, entry, "miss");
+	const char *symptom = yaml_text(entry, "symptom"), *hit = yaml_lines(c->arena, entry, "hit"),
+		   *miss = yaml_lines(c->arena, entry, "miss");
 	if (regex && (!hit || !miss))
 		complain(c, entry->line, "a pattern needs a line that hits and one that nearly does");
 	const char *alone = yaml_text(entry, "alone");
-	const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, choice(c, entry, "class", NULL, classes), symptom ? symptom : id, cause, cause ? choice(c, entry, "certainty", "likely", sure) : NULL, regex, format, alone && strcmp(alone, "true") == 0 ? "1" : NULL, NULL, says, chinese(c, overlay(c, id), "says", says), hit, miss};
+	const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, choice(c, entry, "class", NULL, classes),
+		symptom ? symptom : id, cause, cause ? choice(c, entry, "certainty", "likely", sure) : NULL, regex, format,
+		alone && strcmp(alone, "true") == 0 ? "1" : NULL, NULL, says, chinese(c, overlay(c, id), "says", says), hit, miss};
 	insert(c, entry->line, "INSERT OR REPLACE INTO pattern VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values, 14);
 }
 
@@ -391,8 +415,10 @@ static void compile_derive(struct compile *c, const struct yaml *entry)
 			complain(c, y->line, "no column '%s' in '%s'", y->key, table);
 			continue;
 		}
-		const char *sql = arena_printf(c->arena, "SELECT \"%s\".rowid, (%s) FROM \"%s\" WHERE \"%s\" IS NULL AND (%s)", table, y->text, table, y->key, where ? where : "1");
-		const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, table, y->key, gate_make(c->arena, table, where, NULL), sql};
+		const char *sql = arena_printf(c->arena, "SELECT \"%s\".rowid, (%s) FROM \"%s\" WHERE \"%s\" IS NULL AND (%s)", table,
+			y->text, table, y->key, where ? where : "1");
+		const char *values[] = {
+			arena_printf(c->arena, "%d", c->order++), id, table, y->key, gate_make(c->arena, table, where, NULL), sql};
 		if (check_sql(c, y->line, sql))
 			insert(c, y->line, "INSERT OR REPLACE INTO derive VALUES(?,?,?,?,?,?)", values, 6);
 	}
@@ -433,13 +459,15 @@ static bool is_day(const char *s)
 {
 	static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	int64_t y, m, d;
-	return strlen(s) == 10 && s[4] == '-' && s[7] == '-' && str_to_int(str_n(s, 4), &y) == 0 && str_to_int(str_n(s + 5, 2), &m) == 0 && str_to_int(str_n(s + 8, 2), &d) == 0 && y >= 2000 && m >= 1 && m <= 12 && d >= 1 && d <= days[m - 1];
+	return strlen(s) == 10 && s[4] == '-' && s[7] == '-' && str_to_int(str_n(s, 4), &y) == 0 && str_to_int(str_n(s + 5, 2), &m) == 0 &&
+		str_to_int(str_n(s + 8, 2), &d) == 0 && y >= 2000 && m >= 1 && m <= 12 && d >= 1 && d <= days[m - 1];
 }
 
 static void compile_waiver(struct compile *c, const struct yaml *entry)
 {
 	static const char *const keys[] = {"disable", "waive", "until", "reason", NULL};
-	const char *disable = yaml_text(entry, "disable"), *waive = yaml_text(entry, "waive"), *until = yaml_text(entry, "until"), *reason = yaml_text(entry, "reason");
+	const char *disable = yaml_text(entry, "disable"), *waive = yaml_text(entry, "waive"), *until = yaml_text(entry, "until"),
+		   *reason = yaml_text(entry, "reason");
 	check_keys(c, entry, keys);
 	if (!disable == !waive) {
 		complain(c, entry->line, "an entry has either 'disable' or 'waive'");
@@ -462,7 +490,8 @@ static void compile_waiver(struct compile *c, const struct yaml *entry)
 static bool is_word(struct str s)
 {
 	for (size_t i = 0; i < s.len; i++)
-		if (!((s.ptr[i] >= 'a' && s.ptr[i] <= 'z') || (s.ptr[i] >= 'A' && s.ptr[i] <= 'Z') || (s.ptr[i] >= '0' && s.ptr[i] <= '9') || s.ptr[i] == '_'))
+		if (!((s.ptr[i] >= 'a' && s.ptr[i] <= 'z') || (s.ptr[i] >= 'A' && s.ptr[i] <= 'Z') ||
+			    (s.ptr[i] >= '0' && s.ptr[i] <= '9') || s.ptr[i] == '_'))
 			return false;
 	return s.len > 0;
 }
@@ -546,7 +575,8 @@ static void compile_table(struct compile *c, const char *name, struct str text)
 				store_bind_text(q, i + 1, NULL);
 			else if (str_is(cell, "-"))
 				store_bind_text(q, i + 1, "");
-			else if (!(i < TEXT_COLUMNS_MAX && identifier[i]) && str_to_int(cell, &n) == 0 && cell.len < 10 && !(cell.len > 1 && cell.ptr[0] == '0'))
+			else if (!(i < TEXT_COLUMNS_MAX && identifier[i]) && str_to_int(cell, &n) == 0 && cell.len < 10 &&
+				!(cell.len > 1 && cell.ptr[0] == '0'))
 				store_bind_int(q, i + 1, n);
 			else
 				store_bind_text(q, i + 1, str_dup(c->arena, cell));
@@ -723,7 +753,9 @@ static int next_order(struct store *s)
 {
 	struct store_query *q;
 	int n = 0;
-	if (store_prepare(s, "SELECT coalesce(max(o), -1) + 1 FROM (SELECT max(ord) AS o FROM derive UNION ALL SELECT max(ord) FROM rule UNION ALL SELECT max(ord) FROM map UNION ALL SELECT max(ord) FROM pattern WHERE ord < 1000000)", &q, NULL) < 0)
+	if (store_prepare(s,
+		    "SELECT coalesce(max(o), -1) + 1 FROM (SELECT max(ord) AS o FROM derive UNION ALL SELECT max(ord) FROM rule UNION ALL SELECT max(ord) FROM map UNION ALL SELECT max(ord) FROM pattern WHERE ord < 1000000)",
+		    &q, NULL) < 0)
 		return 0;
 	if (store_step(q) > 0)
 		n = (int)store_int(q, 0);

@@ -1,7 +1,7 @@
 /* The knowledge compiler: YAML and TSV files into the tables that judge/knowledge.h reads.
  *
- * The build runs it over knowledge/ and embeds the result; at run time it reads the folders that override. Everything is checked: keys, ids, enumerations, SQL that
- * prepares against the fact and knowledge tables, placeholders, Chinese texts.
+ * The build runs it over knowledge/ and embeds the result; at run time it reads the folders that override. Everything is checked: keys,
+ * ids, enumerations, SQL that prepares against the fact and knowledge tables, placeholders, Chinese texts.
  */
 #ifndef JUDGE_COMPILE_H
 #define JUDGE_COMPILE_H

@@ -187,7 +187,8 @@ static void take_event(struct judge *j, struct finding *f, const struct facts_ro
 
 /* -- rules -------------------------------------------------------------------------------------------------------------- */
 
-const char *const stage_names[STAGE_COUNT] = {"driver", "gpu", "torch", "companion", "library", "python", "toolchain", "container", "host", "network", "rdma", "p2p", "launch", "program", "hardware", "accelerator"};
+const char *const stage_names[STAGE_COUNT] = {"driver", "gpu", "torch", "companion", "library", "python", "toolchain", "container", "host",
+	"network", "rdma", "p2p", "launch", "program", "hardware", "accelerator"};
 
 int stage_by_name(const char *name, size_t n)
 {
@@ -251,7 +252,10 @@ static void note_unknown(struct judge *j, const struct rule *r, const struct fac
 		if (known)
 			continue;
 		struct unknown_fact *u = arena_alloc(j->arena, sizeof *u);
-		*u = (struct unknown_fact){fact, v->detail && *v->detail ? arena_printf(j->arena, "%s: %s", facts_gap_name(v->gap), v->detail) : facts_gap_name(v->gap), v->origin, *list};
+		*u = (struct unknown_fact){fact,
+			v->detail && *v->detail ? arena_printf(j->arena, "%s: %s", facts_gap_name(v->gap), v->detail)
+						: facts_gap_name(v->gap),
+			v->origin, *list};
 		*list = u;
 	}
 }
@@ -284,8 +288,8 @@ static bool any_refused(const struct facts *f)
 	return false;
 }
 
-/* Was an answer refused or late that this rule needs? What is merely not there (a probe, a file of another distribution) is common on machines in good
- * health; a refusal hides something, and a rule that could have found a fault then has not passed. */
+/* Was an answer refused or late that this rule needs? What is merely not there (a probe, a file of another distribution) is common on
+ * machines in good health; a refusal hides something, and a rule that could have found a fault then has not passed. */
 static bool was_refused(struct judge *j, const struct rule *r, const struct facts_row *row)
 {
 	struct str rest = str_of(r->reads ? r->reads : ""), line, table, column;
@@ -393,8 +397,8 @@ static const char *copy(struct judge *j, const struct store_query *q, int i)
 	return text ? arena_strdup(j->arena, text) : NULL;
 }
 
-/* The rule of this row of `q` cannot find anything here: its SQL need not be looked at. A gate knows no difference between "no" and "unknown", which matters
- * only where an answer was refused. */
+/* The rule of this row of `q` cannot find anything here: its SQL need not be looked at. A gate knows no difference between "no" and
+ * "unknown", which matters only where an answer was refused. */
 static bool is_shut(struct judge *j, const struct store_query *q, bool refused)
 {
 	if (j->no_gates || gate_is_open(j->facts, store_text(q, 10)))
@@ -406,14 +410,19 @@ static bool is_shut(struct judge *j, const struct store_query *q, bool refused)
 /* Which rules are asked. After live tests those about logs only where a log was read. */
 static const char *modes_of(const struct judge *j)
 {
-	static const char *const modes[] = {[JUDGE_CHECK] = "'any', 'check'", [JUDGE_EXPLAIN] = "'any', 'explain'", [JUDGE_TEST] = "'any', 'check', 'test'", [JUDGE_CLUSTER] = "'cluster', 'fleet'", [JUDGE_FLEET] = "'fleet'"};
+	static const char *const modes[] = {[JUDGE_CHECK] = "'any', 'check'",
+		[JUDGE_EXPLAIN] = "'any', 'explain'",
+		[JUDGE_TEST] = "'any', 'check', 'test'",
+		[JUDGE_CLUSTER] = "'cluster', 'fleet'",
+		[JUDGE_FLEET] = "'fleet'"};
 	return j->mode == JUDGE_TEST && j->facts->count[TABLE_event] ? "'any', 'check', 'explain', 'test'" : modes[j->mode];
 }
 
 void evaluate_rules(struct judge *j, struct candidates *c, struct stage_seen *seen, struct unknown_fact **ret_unknown)
 {
 	struct store_query *q;
-	const char *sql = arena_printf(j->arena, "SELECT id, cause, tbl, level, certainty, sql, names, %s, reads, essential, gate, shown FROM rule WHERE mode IN (%s) ORDER BY ord",
+	const char *sql = arena_printf(j->arena,
+		"SELECT id, cause, tbl, level, certainty, sql, names, %s, reads, essential, gate, shown FROM rule WHERE mode IN (%s) ORDER BY ord",
 		j->chinese ? "coalesce(says_zh, says)" : "says", modes_of(j));
 	if (store_prepare(j->store, sql, &q, NULL) < 0)
 		return;
@@ -427,7 +436,8 @@ void evaluate_rules(struct judge *j, struct candidates *c, struct stage_seen *se
 			continue;
 		if (t != TABLE_COUNT && j->facts->count[t] && is_shut(j, q, refused))
 			continue;
-		struct rule r = {copy(j, q, 0), copy(j, q, 1), copy(j, q, 2), copy(j, q, 3), copy(j, q, 4), copy(j, q, 5), copy(j, q, 6), copy(j, q, 7), copy(j, q, 8), copy(j, q, 11), essential, stage};
+		struct rule r = {copy(j, q, 0), copy(j, q, 1), copy(j, q, 2), copy(j, q, 3), copy(j, q, 4), copy(j, q, 5), copy(j, q, 6),
+			copy(j, q, 7), copy(j, q, 8), copy(j, q, 11), essential, stage};
 		bool unknown_before = seen[stage].unknown_essential;
 		store_limit_each(j->store, RULE_MAX_MS);
 		run_rule(j, c, &r, seen, ret_unknown);
@@ -483,11 +493,14 @@ static const char *capture_text(struct judge *j, const char *says, const struct 
 void evaluate_events(struct judge *j, struct candidates *c)
 {
 	struct store_query *says;
-	if (store_prepare(j->store, j->chinese ? "SELECT coalesce(says_zh, says) FROM pattern WHERE id=?" : "SELECT says FROM pattern WHERE id=?", &says, NULL) < 0)
+	if (store_prepare(j->store,
+		    j->chinese ? "SELECT coalesce(says_zh, says) FROM pattern WHERE id=?" : "SELECT says FROM pattern WHERE id=?", &says,
+		    NULL) < 0)
 		return;
 	int rows = 0;
 	for (struct facts_row *event = j->facts->first[TABLE_event]; event && rows < ROWS_MAX; event = event->next) {
-		const char *class = facts_get_text(event, event__class), *cause = facts_get_text(event, event__cause), *sure = facts_get_text(event, event__certainty);
+		const char *class = facts_get_text(event, event__class), *cause = facts_get_text(event, event__cause),
+			   *sure = facts_get_text(event, event__certainty);
 		if (!class || !cause || strcmp(class, "evidence") != 0 || !wanted(j, cause))
 			continue;
 		int stage = stage_by_name(cause, strcspn(cause, "."));

@@ -16,9 +16,9 @@ struct evidence {
 	const char *fact;                /* "mount.size_bytes"; NULL: a line */
 	const struct facts_value *value; /* of a fact; its gap tells when there is none */
 	enum facts_type type;
-	const char *subject;             /* key of the fact's row, when its table has several; or NULL */
+	const char *subject; /* key of the fact's row, when its table has several; or NULL */
 	const char *origin;
-	const char *file, *text;         /* of a line */
+	const char *file, *text; /* of a line */
 	int64_t line;
 	struct evidence *next;
 };
@@ -44,16 +44,16 @@ struct finding {
 	int stage;
 	const char *title, *says, *why;
 	const char *waived_until, *waived_because; /* of a finding that the site has waived (shown as info), or had until that day; NULL */
-	const char *table, *key; /* subject */
+	const char *table, *key;                   /* subject */
 	const char *node;
 	int64_t rank; /* -1: none */
 	int64_t *ranks;
 	size_t rank_count;
-	double time; /* < 0: unknown */
-	int rows;    /* how many rows this rule found wrong */
+	double time;          /* < 0: unknown */
+	int rows;             /* how many rows this rule found wrong */
 	struct finding *also; /* other candidates of this cause that were merged into it, linked by `next` */
-	const char *symptom; /* of the log line that gave it */
-	int64_t first_seq;   /* of its first log line; -1: from facts alone */
+	const char *symptom;  /* of the log line that gave it */
+	int64_t first_seq;    /* of its first log line; -1: from facts alone */
 	struct evidence *evidence;
 	struct explained *explains;
 	struct finding *folded; /* consequences: causes that this one explains */
@@ -73,13 +73,13 @@ struct judgement {
 	int fails, warns, infos, unknowns;
 	struct unknown_fact *unknown;
 	enum stage_state stage[STAGE_COUNT];
-	const char *stage_line[STAGE_COUNT];   /* one sentence about the stage on this machine, or NULL */
-	int stage_stands_on[STAGE_COUNT];      /* of a stage not reached: the stage that is missing */
-	const char *backend;                   /* ready for what */
+	const char *stage_line[STAGE_COUNT]; /* one sentence about the stage on this machine, or NULL */
+	int stage_stands_on[STAGE_COUNT];    /* of a stage not reached: the stage that is missing */
+	const char *backend;                 /* ready for what */
 	int64_t ranks;
-	bool failure_seen;                     /* explain: the input holds lines that may tell of a failure */
-	bool failed;                           /* explain: it shows that something failed, not only what it was about */
-	const char *const *ask;                /* when nothing decides: what to collect; NULL-terminated or NULL */
+	bool failure_seen;      /* explain: the input holds lines that may tell of a failure */
+	bool failed;            /* explain: it shows that something failed, not only what it was about */
+	const char *const *ask; /* when nothing decides: what to collect; NULL-terminated or NULL */
 };
 
 extern const char *const stage_names[STAGE_COUNT];

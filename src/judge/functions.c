@@ -67,16 +67,25 @@ static void sql_arch_runs(struct store_call *call)
 		store_result_int(call, runs);
 }
 
-/* driver_runs(driver, cuda): 1 when this Linux driver runs programs of this CUDA, by minor-version compatibility within a major release since 11. */
+/* driver_runs(driver, cuda): 1 when this Linux driver runs programs of this CUDA, by minor-version compatibility within a major release
+ * since 11. */
 static void sql_driver_runs(struct store_call *call)
 {
 	static const struct {
 		unsigned major, minor;
 		const char *driver;
 	} needed[] = {
-		/* Within 11, 12 and 13 the first driver of the major release is enough. CUDA release notes, table "CUDA Toolkit and Minimum Required Driver Version". */
-		{9, 0, "384.81"}, {9, 1, "390.46"}, {9, 2, "396.26"}, {10, 0, "410.48"}, {10, 1, "418.39"}, {10, 2, "440.33"},
-		{11, 0, "450.80.02"}, {12, 0, "525.60.13"}, {13, 0, "580.65.06"},
+		/* Within 11, 12 and 13 the first driver of the major release is enough. CUDA release notes, table "CUDA Toolkit and Minimum
+		   Required Driver Version". */
+		{9, 0, "384.81"},
+		{9, 1, "390.46"},
+		{9, 2, "396.26"},
+		{10, 0, "410.48"},
+		{10, 1, "418.39"},
+		{10, 2, "440.33"},
+		{11, 0, "450.80.02"},
+		{12, 0, "525.60.13"},
+		{13, 0, "580.65.06"},
 	};
 	const char *driver = store_arg_text(call, 0), *cuda = store_arg_text(call, 1);
 	struct version d, c;
@@ -149,7 +158,8 @@ static void sql_pep440_match(struct store_call *call)
 	const char *version = store_arg_text(call, 0), *specifier = store_arg_text(call, 1);
 	struct pep440 v;
 	bool match;
-	if (version && specifier && parse_pep440(str_of(version), &v) == 0 && parse_pep440_match(str_of(specifier), &v, PEP440_ALLOWED, &match) == 0)
+	if (version && specifier && parse_pep440(str_of(version), &v) == 0 &&
+		parse_pep440_match(str_of(specifier), &v, PEP440_ALLOWED, &match) == 0)
 		store_result_int(call, match);
 }
 
@@ -190,8 +200,12 @@ static void sql_marker(struct store_call *call)
 		.python_full_version = version,
 		.implementation_version = version,
 		.os_name = windows ? STR("nt") : STR("posix"),
-		.sys_platform = windows ? STR("win32") : mac ? STR("darwin") : STR("linux"),
-		.platform_system = windows ? STR("Windows") : mac ? STR("Darwin") : STR("Linux"),
+		.sys_platform = windows ? STR("win32")
+			: mac           ? STR("darwin")
+					: STR("linux"),
+		.platform_system = windows ? STR("Windows")
+			: mac              ? STR("Darwin")
+					   : STR("Linux"),
 		.platform_release = fact(f, system__kernel),
 		.platform_machine = fact(f, system__arch),
 		.platform_python_implementation = STR("CPython"),

@@ -189,7 +189,8 @@ static bool add_value(struct buf *values, const struct token *t, enum facts_type
 {
 	if (t->kind == STRING ? type != FACTS_TEXT : t->kind != NUMBER || (type != FACTS_INT && type != FACTS_BOOL))
 		return false;
-	if (str_has(t->text, "\t") || str_has(t->text, "\n") || str_find_char(t->text, OR_CHAR, 0) != SIZE_MAX || (t->kind == NUMBER && str_has(t->text, ".")))
+	if (str_has(t->text, "\t") || str_has(t->text, "\n") || str_find_char(t->text, OR_CHAR, 0) != SIZE_MAX ||
+		(t->kind == NUMBER && str_has(t->text, ".")))
 		return false;
 	if (values->len)
 		buf_char(values, OR_CHAR);
@@ -215,7 +216,8 @@ static bool equal_values(const struct sql *q, size_t i, size_t to, enum facts_ty
 /* Operators whose result is NULL when their left side is, and nothing behind them that would make another of it. */
 static bool is_strict(const struct sql *q, size_t i, size_t to)
 {
-	static const char *const others[] = {"IS", "ISNULL", "NOTNULL", "NOT", "IN", "LIKE", "GLOB", "BETWEEN", "COLLATE", "REGEXP", "MATCH", NULL};
+	static const char *const others[] = {
+		"IS", "ISNULL", "NOTNULL", "NOT", "IN", "LIKE", "GLOB", "BETWEEN", "COLLATE", "REGEXP", "MATCH", NULL};
 	static const char *const signs[] = {"=", "==", "<>", "!=", "<", ">", "<=", ">=", NULL};
 	if (i < to && is_word(&q->token[i], "NOT")) {
 		i++;
@@ -248,7 +250,9 @@ static bool test_column(const struct sql *q, size_t i, size_t to, struct scope *
 		while (n < glob.len && !strchr("*?[\t\n", glob.ptr[n]))
 			n++;
 		add_test(s, column, '^', str_slice(glob, 0, n));
-	} else if (to == i || (to - i == 3 && is_word(&q->token[i], "IS") && is_word(&q->token[i + 1], "NOT") && is_word(&q->token[i + 2], "NULL")) || is_strict(q, i, to)) {
+	} else if (to == i ||
+		(to - i == 3 && is_word(&q->token[i], "IS") && is_word(&q->token[i + 1], "NOT") && is_word(&q->token[i + 2], "NULL")) ||
+		is_strict(q, i, to)) {
 		add_test(s, column, '!', str_n("", 0));
 	} else {
 		done = false;
@@ -264,7 +268,8 @@ static void read_condition(struct gate *g, size_t from, size_t to, struct scope 
 /* FROM table [alias] [WHERE ...]: the scope of the rows that must be there. False: not understood. */
 static bool read_from(struct gate *g, size_t from, size_t to, struct scope *ret, int depth)
 {
-	static const char *const joins[] = {"JOIN", "LEFT", "INNER", "CROSS", "NATURAL", NULL}, *const never[] = {"RIGHT", "FULL", "UNION", "EXCEPT", "INTERSECT", "WITH", NULL};
+	static const char *const joins[] = {"JOIN", "LEFT", "INNER", "CROSS", "NATURAL", NULL},
+				 *const never[] = {"RIGHT", "FULL", "UNION", "EXCEPT", "INTERSECT", "WITH", NULL};
 	static const char *const ends[] = {"GROUP", "ORDER", "LIMIT", "HAVING", "WINDOW", NULL}, *const where[] = {"WHERE", NULL};
 	const struct sql *q = &g->sql;
 	if (from >= to || q->token[from].kind != WORD || find_word(q, from, to, never) < to)
@@ -325,7 +330,8 @@ static void read_exists(struct gate *g, size_t open, int depth)
 {
 	const struct sql *q = &g->sql;
 	struct scope s;
-	if (q->token[open].match < open + 5 || !is_word(&q->token[open + 1], "SELECT") || !(is_sign(&q->token[open + 2], "*") || q->token[open + 2].kind == NUMBER) || !is_word(&q->token[open + 3], "FROM"))
+	if (q->token[open].match < open + 5 || !is_word(&q->token[open + 1], "SELECT") ||
+		!(is_sign(&q->token[open + 2], "*") || q->token[open + 2].kind == NUMBER) || !is_word(&q->token[open + 3], "FROM"))
 		return;
 	if (read_from(g, open + 4, q->token[open].match, &s, depth))
 		close_scope(g, &s);
@@ -342,7 +348,8 @@ static void read_part(struct gate *g, size_t from, size_t to, struct scope *s, i
 		read_scalar(g, from, q->token[from].match + 1, to, depth);
 	} else if (bracket && q->token[from].match == to - 1) {
 		read_condition(g, from + 1, to - 1, s, depth + 1);
-	} else if (is_word(&q->token[from], "EXISTS") && from + 1 < to && is_sign(&q->token[from + 1], "(") && q->token[from + 1].match == to - 1) {
+	} else if (is_word(&q->token[from], "EXISTS") && from + 1 < to && is_sign(&q->token[from + 1], "(") &&
+		q->token[from + 1].match == to - 1) {
 		read_exists(g, from + 1, depth);
 	} else {
 		size_t end;
@@ -355,7 +362,7 @@ static void read_part(struct gate *g, size_t from, size_t to, struct scope *s, i
 /* The parts that AND joins. OR binds less: then nothing is said. */
 static void read_condition(struct gate *g, size_t from, size_t to, struct scope *s, int depth)
 {
-	static const char *const or[] = {"OR", NULL};
+	static const char *const or [] = {"OR", NULL};
 	const struct sql *q = &g->sql;
 	bool between = false;
 	if (depth > DEPTH_MAX || find_word(q, from, to, or) < to)

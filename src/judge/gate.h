@@ -1,8 +1,9 @@
 /* Gates: why a rule need not be asked.
  *
- * Most rules speak of things that most machines do not have. A gate is what can be said of a rule's condition without SQL: tables that must have a row, with
- * certain values in certain columns. When no such row is there, the condition cannot be true and the rule's SQL is not even prepared. A gate promises no more:
- * an open one says nothing. The compiler reads it off the SQL; of what it does not understand it makes no test.
+ * Most rules speak of things that most machines do not have. A gate is what can be said of a rule's condition without SQL: tables that must
+ * have a row, with certain values in certain columns. When no such row is there, the condition cannot be true and the rule's SQL is not
+ * even prepared. A gate promises no more: an open one says nothing. The compiler reads it off the SQL; of what it does not understand it
+ * makes no test.
  */
 #ifndef JUDGE_GATE_H
 #define JUDGE_GATE_H

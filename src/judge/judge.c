@@ -17,18 +17,10 @@ static struct facts_row *find_row(const struct facts *f, enum facts_table t, int
 static void set_value(struct judge *j, struct facts_row *row, enum facts_column c, const struct store_query *q, const char *origin)
 {
 	switch (facts_columns[c].type) {
-	case FACTS_TEXT:
-		facts_text(row, c, store_text(q, 1), origin);
-		break;
-	case FACTS_INT:
-		facts_int(row, c, store_int(q, 1), origin);
-		break;
-	case FACTS_REAL:
-		facts_real(row, c, store_real(q, 1), origin);
-		break;
-	case FACTS_BOOL:
-		facts_bool(row, c, store_int(q, 1) != 0, origin);
-		break;
+	case FACTS_TEXT: facts_text(row, c, store_text(q, 1), origin); break;
+	case FACTS_INT: facts_int(row, c, store_int(q, 1), origin); break;
+	case FACTS_REAL: facts_real(row, c, store_real(q, 1), origin); break;
+	case FACTS_BOOL: facts_bool(row, c, store_int(q, 1) != 0, origin); break;
 	}
 	store_update(j->store, row, c);
 }
@@ -45,7 +37,8 @@ static void derive_column(struct judge *j, const char *id, const char *table, co
 				continue;
 			const char *origin = arena_printf(j->arena, "tables: %s", id);
 			while (store_step(q) > 0) {
-				struct facts_row *row = store_is_null(q, 1) ? NULL : find_row(j->facts, (enum facts_table)t, store_int(q, 0));
+				struct facts_row *row = store_is_null(q, 1) ? NULL
+									    : find_row(j->facts, (enum facts_table)t, store_int(q, 0));
 				/* "There is none" is an answer that no table may overrule. */
 				if (row && facts_value(row, (enum facts_column)c)->gap != GAP_ABSENT)
 					set_value(j, row, (enum facts_column)c, q, origin);
@@ -75,7 +68,8 @@ static void read_waivers(struct judge *j)
 	while (store_step(q) > 0) {
 		struct waiver *w = arena_alloc(j->arena, sizeof *w);
 		const char *until = store_text(q, 1), *reason = store_text(q, 2);
-		*w = (struct waiver){arena_strdup(j->arena, store_text(q, 0)), until ? arena_strdup(j->arena, until) : NULL, reason ? arena_strdup(j->arena, reason) : NULL, store_int(q, 3) != 0, first};
+		*w = (struct waiver){arena_strdup(j->arena, store_text(q, 0)), until ? arena_strdup(j->arena, until) : NULL,
+			reason ? arena_strdup(j->arena, reason) : NULL, store_int(q, 3) != 0, first};
 		first = w;
 	}
 	store_finish(q);

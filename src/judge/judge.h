@@ -8,8 +8,8 @@
 #include "facts/store.h"
 #include "judge/finding.h"
 
-/* TEST: a machine, and the logs of what was tried on it; CLUSTER: what nodes showed together, by the rules for that only; FLEET: what differs between nodes (table
- * spread), by the rules for that only, which CLUSTER asks too. */
+/* TEST: a machine, and the logs of what was tried on it; CLUSTER: what nodes showed together, by the rules for that only; FLEET: what
+ * differs between nodes (table spread), by the rules for that only, which CLUSTER asks too. */
 enum judge_mode { JUDGE_CHECK, JUDGE_EXPLAIN, JUDGE_TEST, JUDGE_CLUSTER, JUDGE_FLEET };
 
 struct judge {
@@ -18,8 +18,8 @@ struct judge {
 	struct facts *facts;
 	enum judge_mode mode;
 	bool chinese;
-	const char *only;    /* stages or causes, with blanks between them: nothing else is judged; NULL: all */
-	bool no_gates;       /* ask every rule, for tests: gates must not change a result */
+	const char *only;             /* stages or causes, with blanks between them: nothing else is judged; NULL: all */
+	bool no_gates;                /* ask every rule, for tests: gates must not change a result */
 	const struct waiver *waivers; /* read by judge_run: what the site does not want to hear */
 };
 
@@ -29,7 +29,8 @@ struct waiver {
 	const struct waiver *next;
 };
 
-/* Completes facts from tables (knowledge/derive*.yaml): values that were NULL, with the origin "tables: <id>". To be called after store_load. */
+/* Completes facts from tables (knowledge/derive*.yaml): values that were NULL, with the origin "tables: <id>". To be called after
+ * store_load. */
 void judge_derive(struct judge *j);
 
 void judge_run(struct judge *j, struct judgement *ret);
@@ -42,7 +43,8 @@ struct cause_text {
 	struct fix *fixes; /* all of them */
 };
 
-/* 0, or -ENOENT. `facts_known`: fixes are chosen and commands filled by the facts in the store; otherwise all fixes with their placeholders. */
+/* 0, or -ENOENT. `facts_known`: fixes are chosen and commands filled by the facts in the store; otherwise all fixes with their
+ * placeholders. */
 int judge_cause(struct judge *j, const char *id, bool facts_known, struct cause_text *ret);
 size_t judge_cause_list(struct judge *j, const char *const **ret_ids);
 

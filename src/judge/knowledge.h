@@ -5,8 +5,8 @@
 #include "facts/store.h"
 #include "host/host.h"
 
-/* Opens a store with everything that is known. `extra` is --knowledge DIR or NULL. What is wrong in an overriding folder is said in *ret_warnings (may be empty), the
- * rest of it counts. 0 or negative errno. */
+/* Opens a store with everything that is known. `extra` is --knowledge DIR or NULL. What is wrong in an overriding folder is said in
+ * *ret_warnings (may be empty), the rest of it counts. 0 or negative errno. */
 int knowledge_open(struct arena *a, const void *image, size_t size, const char *extra, struct store **ret, const char **ret_warnings);
 
 #endif

@@ -16,7 +16,8 @@ bool placeholder_next(const char **at, enum placeholder_where where, struct plac
 			continue;
 		while (word_char(*q) || (*q == '.' && q > p + 1))
 			dots += *q++ == '.';
-		struct placeholder found = {.name = str_n(p + 1, (size_t)(q - p - 1)), .format = str_n("", 0), .table = dots == 1, .start = p};
+		struct placeholder found = {
+			.name = str_n(p + 1, (size_t)(q - p - 1)), .format = str_n("", 0), .table = dots == 1, .start = p};
 		if (*q == ':') {
 			const char *f = ++q;
 			while (word_char(*q))
@@ -79,7 +80,8 @@ void placeholder_format(struct buf *b, struct str format, const char *value)
 
 static bool is_plain(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80 || strchr("_./:=+,@%^-", c) != NULL;
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80 ||
+		strchr("_./:=+,@%^-", c) != NULL;
 }
 
 void placeholder_shell(struct buf *b, const char *value, bool inside_quotes)

@@ -10,9 +10,9 @@
 enum placeholder_where { PLACEHOLDER_TEXT, PLACEHOLDER_COMMAND };
 
 struct placeholder {
-	struct str name;   /* all before the colon */
-	struct str format; /* after the colon; empty: as it is */
-	bool table;        /* name is table.column */
+	struct str name;         /* all before the colon */
+	struct str format;       /* after the colon; empty: as it is */
+	bool table;              /* name is table.column */
 	const char *start, *end; /* of the braces in the text */
 };
 

@@ -26,7 +26,9 @@ const char *verdict_name(enum verdict v)
 /* plan.install and others are SQL of their own in the table `plan`. */
 static const char *computed(struct judge *j, struct str name)
 {
-	const char *sql = store_first_text(j->store, j->arena, arena_printf(j->arena, "SELECT %s FROM plan WHERE id='%.*s'", j->chinese ? "coalesce(sql_zh, sql)" : "sql", (int)name.len, name.ptr));
+	const char *sql = store_first_text(j->store, j->arena,
+		arena_printf(j->arena, "SELECT %s FROM plan WHERE id='%.*s'", j->chinese ? "coalesce(sql_zh, sql)" : "sql", (int)name.len,
+			name.ptr));
 	return sql ? store_first_text(j->store, j->arena, sql) : NULL;
 }
 
@@ -45,23 +47,29 @@ static bool is_quoted(const char *text, size_t n)
 	return inside;
 }
 
-/* For a command, values become words of the shell; in a sentence they stand as they are. Where no machine is known, names stand for its values. */
+/* For a command, values become words of the shell; in a sentence they stand as they are. Where no machine is known, names stand for its
+ * values. */
 static const char *filled(struct judge *j, const char *command, bool shell, bool known)
 {
 	struct buf b = BUF_MAX(65536);
 	const char *at = command, *copied = command;
 	struct placeholder p;
 	while (placeholder_next(&at, PLACEHOLDER_COMMAND, &p)) {
-		const char *value = !known ? NULL : placeholder_is_computed(&p)
+		const char *value = !known ? NULL
+			: placeholder_is_computed(&p)
 			? computed(j, p.name)
-			: store_first_text(j->store, j->arena, arena_printf(j->arena, "SELECT \"%s\" FROM \"%s\" WHERE \"%s\" IS NOT NULL LIMIT 1", placeholder_column(j->arena, &p), placeholder_table(j->arena, &p), placeholder_column(j->arena, &p)));
+			: store_first_text(j->store, j->arena,
+				  arena_printf(j->arena, "SELECT \"%s\" FROM \"%s\" WHERE \"%s\" IS NOT NULL LIMIT 1",
+					  placeholder_column(j->arena, &p), placeholder_table(j->arena, &p),
+					  placeholder_column(j->arena, &p)));
 		buf_add(&b, copied, (size_t)(p.start - copied));
 		if (value && shell && !placeholder_is_computed(&p))
 			placeholder_shell(&b, value, is_quoted(command, (size_t)(p.start - command)));
 		else if (value)
 			placeholder_format(&b, p.format, value);
 		else if (!str_is(p.name, "plan.why"))
-			buf_fmt(&b, str_is(p.name, "pip") ? "%s" : "<%s>", placeholder_is_computed(&p) ? computed_name(&p) : placeholder_column(j->arena, &p));
+			buf_fmt(&b, str_is(p.name, "pip") ? "%s" : "<%s>",
+				placeholder_is_computed(&p) ? computed_name(&p) : placeholder_column(j->arena, &p));
 		copied = p.end;
 	}
 	buf_text(&b, copied);
@@ -80,7 +88,8 @@ static const char *of_interpreter(struct judge *j, const char *command)
 {
 	if (strncmp(command, "python -m pip ", 14) != 0 && strncmp(command, "python -c ", 10) != 0)
 		return command;
-	const char *path = store_first_text(j->store, j->arena, "SELECT shell_word(path) FROM python WHERE path IS NOT NULL AND NOT coalesce(externally_managed, 0) AND coalesce(manager, '') <> 'uv' LIMIT 1");
+	const char *path = store_first_text(j->store, j->arena,
+		"SELECT shell_word(path) FROM python WHERE path IS NOT NULL AND NOT coalesce(externally_managed, 0) AND coalesce(manager, '') <> 'uv' LIMIT 1");
 	return path ? arena_printf(j->arena, "%s%s", path, command + 6) : command;
 }
 
@@ -105,13 +114,15 @@ static struct fix *read_fixes(struct judge *j, const char *cause, bool by_facts)
 	struct fix *all = NULL, **tail = &all;
 	bool applies[64] = {false}, any_cure = false;
 	int n = 0;
-	const char *sql = arena_printf(j->arena, "SELECT id, kind, cond, %s, %s, commands, needs, undo FROM fix WHERE cause=? ORDER BY ord", j->chinese ? "coalesce(text_zh, text)" : "text", j->chinese ? "coalesce(cost_zh, cost)" : "cost");
+	const char *sql = arena_printf(j->arena, "SELECT id, kind, cond, %s, %s, commands, needs, undo FROM fix WHERE cause=? ORDER BY ord",
+		j->chinese ? "coalesce(text_zh, text)" : "text", j->chinese ? "coalesce(cost_zh, cost)" : "cost");
 	if (store_prepare(j->store, sql, &q, NULL) < 0)
 		return NULL;
 	store_bind_text(q, 1, cause);
 	while (n < 64 && store_step(q) > 0) {
 		struct fix *f = arena_alloc(j->arena, sizeof *f);
-		const char *text = store_text(q, 3), *cost = store_text(q, 4), *cond = store_text(q, 2), *cmd = store_text(q, 5), *undo = store_text(q, 7);
+		const char *text = store_text(q, 3), *cost = store_text(q, 4), *cond = store_text(q, 2), *cmd = store_text(q, 5),
+			   *undo = store_text(q, 7);
 		f->id = arena_strdup(j->arena, store_text(q, 0));
 		f->workaround = strcmp(store_text(q, 1), "workaround") == 0;
 		f->text = text ? arena_strdup(j->arena, text) : NULL;
@@ -146,7 +157,9 @@ static struct fix *read_fixes(struct judge *j, const char *cause, bool by_facts)
 int judge_cause(struct judge *j, const char *id, bool facts_known, struct cause_text *ret)
 {
 	struct store_query *q;
-	const char *sql = j->chinese ? "SELECT stage, coalesce(title_zh, title), coalesce(why_zh, why), explains, verify, coalesce(ask_zh, ask), sources FROM cause WHERE id=?" : "SELECT stage, title, why, explains, verify, ask, sources FROM cause WHERE id=?";
+	const char *sql = j->chinese
+		? "SELECT stage, coalesce(title_zh, title), coalesce(why_zh, why), explains, verify, coalesce(ask_zh, ask), sources FROM cause WHERE id=?"
+		: "SELECT stage, title, why, explains, verify, ask, sources FROM cause WHERE id=?";
 	if (store_prepare(j->store, sql, &q, NULL) < 0)
 		return -EINVAL;
 	store_bind_text(q, 1, id);
@@ -190,9 +203,11 @@ size_t judge_cause_list(struct judge *j, const char *const **ret_ids)
 static void say_waiver(struct judge *j, struct finding *f)
 {
 	bool expired = f->status != STATUS_INFO;
-	const char *english = expired ? "The waiver ended on %s (%s): %s" : "Waived until %s (%s): %s", *chinese = expired ? "豁免已于 %s 到期（%s）：%s" : "已豁免至 %s（%s）：%s";
+	const char *english = expired ? "The waiver ended on %s (%s): %s" : "Waived until %s (%s): %s",
+		   *chinese = expired ? "豁免已于 %s 到期（%s）：%s" : "已豁免至 %s（%s）：%s";
 	if (f->waived_until)
-		f->says = arena_printf(j->arena, j->chinese ? chinese : english, f->waived_until, f->waived_because, f->says ? f->says : f->title);
+		f->says = arena_printf(
+			j->arena, j->chinese ? chinese : english, f->waived_until, f->waived_because, f->says ? f->says : f->title);
 }
 
 void texts_fill(struct judge *j, struct finding *f)
@@ -217,7 +232,8 @@ void texts_fill(struct judge *j, struct finding *f)
 void texts_map(struct judge *j, struct judgement *ret)
 {
 	struct store_query *q;
-	const char *sql = j->chinese ? "SELECT stage, sql, names, coalesce(says_zh, says) FROM map ORDER BY ord" : "SELECT stage, sql, names, says FROM map ORDER BY ord";
+	const char *sql = j->chinese ? "SELECT stage, sql, names, coalesce(says_zh, says) FROM map ORDER BY ord"
+				     : "SELECT stage, sql, names, says FROM map ORDER BY ord";
 	if (store_prepare(j->store, sql, &q, NULL) < 0)
 		return;
 	while (store_step(q) > 0) {

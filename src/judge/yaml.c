@@ -121,8 +121,7 @@ int yaml_parse(struct arena *a, struct str text, struct yaml **ret, const char *
 		case YAML_STREAM_END_EVENT:
 			done = true;
 			/* fall through */
-		default:
-			yaml_event_delete(&e);
+		default: yaml_event_delete(&e);
 		}
 	}
 	yaml_parser_delete(&r.parser);

@@ -1,4 +1,5 @@
-/* YAML as a tree of maps, lists and scalars with line numbers. libyaml is known in yaml.c only. Bounded in size and depth; anchors and tags are refused. */
+/* YAML as a tree of maps, lists and scalars with line numbers. libyaml is known in yaml.c only. Bounded in size and depth; anchors and tags
+ * are refused. */
 #ifndef JUDGE_YAML_H
 #define JUDGE_YAML_H
 

@@ -52,8 +52,8 @@ static const struct {
 	const char *name;
 	size_t length;
 	char c;
-} entities[] = {{"&lt;", 4, '<'}, {"&gt;", 4, '>'}, {"&amp;", 5, '&'}, {"&quot;", 6, '"'}, {"&#39;", 5, '\''}, {"&#x27;", 6, '\''}, {"&nbsp;", 6, ' '},
-	{"&apos;", 6, '\''}, {"&#34;", 5, '"'}};
+} entities[] = {{"&lt;", 4, '<'}, {"&gt;", 4, '>'}, {"&amp;", 5, '&'}, {"&quot;", 6, '"'}, {"&#39;", 5, '\''}, {"&#x27;", 6, '\''},
+	{"&nbsp;", 6, ' '}, {"&apos;", 6, '\''}, {"&#34;", 5, '"'}};
 
 static size_t entity_at(const char *p, const char *end, char *ret)
 {

@@ -1,7 +1,8 @@
 /* Clean text: what terminals, web pages and log collectors added is taken away.
  *
- * ANSI codes, NULs, HTML entities, the envelope of docker's json-file and of other JSON logs, typographic quotes, "\n" spelled out inside a quoted traceback. Lines stay
- * lines (the newlines are kept, so line numbers hold); where a line becomes several records they are separated by CR. Never grows.
+ * ANSI codes, NULs, HTML entities, the envelope of docker's json-file and of other JSON logs, typographic quotes, "\n" spelled out inside a
+ * quoted traceback. Lines stay lines (the newlines are kept, so line numbers hold); where a line becomes several records they are separated
+ * by CR. Never grows.
  */
 #ifndef LOGS_CLEAN_H
 #define LOGS_CLEAN_H

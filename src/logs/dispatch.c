@@ -27,7 +27,10 @@ static void read_lines(struct source *s, const struct logs_snippet *n)
 			struct prefix p;
 			prefix_parse(record, names, &p);
 			s->line = arena_grow(s->arena, s->line, s->count, &s->cap, sizeof(*s->line));
-			s->line[s->count++] = (struct source_line){.body = p.body, .stream = p.stream, .host = p.host, .number = number,
+			s->line[s->count++] = (struct source_line){.body = p.body,
+				.stream = p.stream,
+				.host = p.host,
+				.number = number,
 				.offset = (size_t)(record.ptr - n->text.ptr)};
 		}
 		number++;

@@ -35,7 +35,8 @@ void file_rank(const char *name, int64_t *rank, int64_t *local_rank)
 	static const char *const streams[] = {"stdout.", "stderr.", "out.", "err."};
 	struct str path = str_of(name);
 	size_t slash = str_rfind_char(path, '/');
-	struct str base = slash == SIZE_MAX ? path : str_skip(path, slash + 1), dir = slash == SIZE_MAX ? STR("") : str_slice(path, 0, slash);
+	struct str base = slash == SIZE_MAX ? path : str_skip(path, slash + 1),
+		   dir = slash == SIZE_MAX ? STR("") : str_slice(path, 0, slash);
 	int64_t n;
 	if (named_rank(base, rank, local_rank))
 		return;
@@ -46,7 +47,8 @@ void file_rank(const char *name, int64_t *rank, int64_t *local_rank)
 		}
 	/* run/attempt_0/3/stderr.log */
 	slash = str_rfind_char(dir, '/');
-	struct str parent = slash == SIZE_MAX ? dir : str_skip(dir, slash + 1), above = slash == SIZE_MAX ? STR("") : str_slice(dir, 0, slash);
+	struct str parent = slash == SIZE_MAX ? dir : str_skip(dir, slash + 1),
+		   above = slash == SIZE_MAX ? STR("") : str_slice(dir, 0, slash);
 	slash = str_rfind_char(above, '/');
 	if (slash != SIZE_MAX)
 		above = str_skip(above, slash + 1);

@@ -46,7 +46,7 @@ struct entry {
 /* What the scan looks at first: a bit for each window. */
 struct filter_bits {
 	uint32_t wide[WORDS(WIDE_BITS)], narrow[WORDS(NARROW_BITS)]; /* windows of eight and of four bytes */
-	uint32_t sure[WORDS(SURE_BITS)];                /* both again, by another hash: asked when the first says yes */
+	uint32_t sure[WORDS(SURE_BITS)];                             /* both again, by another hash: asked when the first says yes */
 };
 
 struct filter {
@@ -259,7 +259,8 @@ struct filter_bits *filter_bits_without(const struct filter *f, const bool *mute
 	return b;
 }
 
-/* A window is the better the rarer it is in usual text; of equal ones those that other literals have too, so that few bits are set, but not too many have. */
+/* A window is the better the rarer it is in usual text; of equal ones those that other literals have too, so that few bits are set, but not
+ * too many have. */
 static unsigned window_cost(const struct filter *f, const struct counts *c, const char *p, uint8_t width)
 {
 	uint64_t window = width == 8 ? load64(p) : load32(p);
@@ -394,7 +395,8 @@ static void look_closer(const struct scan *s, const char *at)
 
 static inline unsigned glance(const struct filter_bits *b, uint64_t v)
 {
-	return (unsigned)(bit_get(b->wide, hash8(v)) | bit_get(b->narrow, hash4((uint32_t)v)) | bit_get(b->narrow, hash4((uint32_t)(v >> 16))));
+	return (unsigned)(bit_get(b->wide, hash8(v)) | bit_get(b->narrow, hash4((uint32_t)v)) |
+		bit_get(b->narrow, hash4((uint32_t)(v >> 16))));
 }
 
 #define BLOCK 1024 /* bytes; every fourth is a position that one byte numbers */
@@ -428,9 +430,11 @@ AVX2 static size_t collect_avx2(const struct filter_bits *b, const char *p, uint
 		const __m256i *q = (const __m256i *)(const void *)(p + 32 * i);
 		__m256i first = _mm256_mullo_epi32(_mm256_loadu_si256(q), low);
 		__m256i second = _mm256_mullo_epi32(_mm256_loadu_si256((const __m256i *)(const void *)((const char *)q + 2)), low);
-		__m256i wide = _mm256_add_epi32(first, _mm256_mullo_epi32(_mm256_loadu_si256((const __m256i *)(const void *)((const char *)q + 4)), high));
+		__m256i wide = _mm256_add_epi32(
+			first, _mm256_mullo_epi32(_mm256_loadu_si256((const __m256i *)(const void *)((const char *)q + 4)), high));
 		__m256i set = _mm256_or_si256(bits_at(b->wide, _mm256_srli_epi32(wide, 32 - WIDE_BITS)),
-			_mm256_or_si256(bits_at(b->narrow, _mm256_srli_epi32(first, 32 - NARROW_BITS)), bits_at(b->narrow, _mm256_srli_epi32(second, 32 - NARROW_BITS))));
+			_mm256_or_si256(bits_at(b->narrow, _mm256_srli_epi32(first, 32 - NARROW_BITS)),
+				bits_at(b->narrow, _mm256_srli_epi32(second, 32 - NARROW_BITS))));
 		unsigned mask = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_slli_epi32(set, 31)));
 		uint64_t eight = numbers[mask] + i * 0x0808080808080808u;
 		memcpy(at + n, &eight, 8);

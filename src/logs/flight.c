@@ -10,8 +10,8 @@
 
 struct operation {
 	int64_t seq;
-	struct str name;   /* nccl:all_reduce; of p2p: nccl:send 0->1 */
-	uint64_t size;     /* a hash of the input sizes */
+	struct str name; /* nccl:all_reduce; of p2p: nccl:send 0->1 */
+	uint64_t size;   /* a hash of the input sizes */
 	bool pending;
 };
 
@@ -64,9 +64,11 @@ bool flight_is_dump(const char *name, struct str head)
 {
 	(void)name;
 	if (parse_is_pickle(head))
-		return str_has(head, "pg_config") || str_has(head, "entries") || str_has(head, "nccl_version") || str_has(head, "pg_status");
+		return str_has(head, "pg_config") || str_has(head, "entries") || str_has(head, "nccl_version") ||
+			str_has(head, "pg_status");
 	struct str t = str_trim(head);
-	return str_starts(t, "{") && str_has(t, "\"pg_config\"") && (str_has(t, "\"entries\"") || str_has(t, "\"pg_status\"") || str_has(t, "\"nccl_version\""));
+	return str_starts(t, "{") && str_has(t, "\"pg_config\"") &&
+		(str_has(t, "\"entries\"") || str_has(t, "\"pg_status\"") || str_has(t, "\"nccl_version\""));
 }
 
 /* The last number in the file's name: _dump_12, nccl_trace_rank_3, rank7.json. */
@@ -153,7 +155,8 @@ static void read_config(struct flight *f, const struct json *config)
 		g->size = read_ranks(f->arena, parse_json_get(c, "ranks"), &g->ranks);
 		g->member = arena_array(f->arena, g->size + 1, sizeof *g->member);
 		for (size_t i = 0; i < g->size; i++)
-			g->member[i].enqueued = g->member[i].completed = g->member[i].first_pending = g->member[i].last_pending = g->member[i].last_done = -1;
+			g->member[i].enqueued = g->member[i].completed = g->member[i].first_pending = g->member[i].last_pending =
+				g->member[i].last_done = -1;
 		g->next = f->groups;
 		f->groups = g;
 	}
@@ -175,7 +178,10 @@ static void add_member(struct flight *f, struct str name, int64_t rank)
 	struct group *g = find_group(f, name);
 	if (!g) {
 		g = arena_alloc(f->arena, sizeof *g);
-		*g = (struct group){.name = name, .ranks = arena_array(f->arena, MEMBERS_MAX, sizeof *g->ranks), .member = arena_array(f->arena, MEMBERS_MAX, sizeof *g->member), .next = f->groups};
+		*g = (struct group){.name = name,
+			.ranks = arena_array(f->arena, MEMBERS_MAX, sizeof *g->ranks),
+			.member = arena_array(f->arena, MEMBERS_MAX, sizeof *g->member),
+			.next = f->groups};
 		f->groups = g;
 	}
 	for (size_t i = 0; i < g->size; i++)
@@ -238,8 +244,10 @@ static void read_entry(struct flight *f, const struct dump *d, const struct json
 	parse_json_bool(parse_json_get(e, "is_p2p"), &p2p);
 	bool done = str_is(state, "completed");
 	if (!m->has_status && parse_json_int(parse_json_get(e, "pg_id"), &local_id)) {
-		const struct json *status = parse_json_get(parse_json_get(d->root, "pg_status"), arena_printf(f->arena, "%lld", (long long)local_id));
-		m->has_status = parse_json_int(parse_json_get(status, "last_enqueued_collective"), &m->enqueued) && parse_json_int(parse_json_get(status, "last_completed_collective"), &m->completed);
+		const struct json *status = parse_json_get(
+			parse_json_get(d->root, "pg_status"), arena_printf(f->arena, "%lld", (long long)local_id));
+		m->has_status = parse_json_int(parse_json_get(status, "last_enqueued_collective"), &m->enqueued) &&
+			parse_json_int(parse_json_get(status, "last_completed_collective"), &m->completed);
 	}
 	if (p2p) {
 		if (!done && m->p2p_count < sizeof m->p2p / sizeof m->p2p[0])
@@ -362,7 +370,8 @@ static const char *text_of(struct arena *a, struct str s)
 	return s.ptr ? str_dup(a, s) : "";
 }
 
-static struct facts_row *say(struct flight *f, struct facts *facts, const char *pattern, int64_t rank, const struct group *g, int64_t seq, struct str op, size_t waiters, const char *text)
+static struct facts_row *say(struct flight *f, struct facts *facts, const char *pattern, int64_t rank, const struct group *g, int64_t seq,
+	struct str op, size_t waiters, const char *text)
 {
 	struct facts_row *row = facts_add(facts, TABLE_event);
 	const char *file = "-";
@@ -419,8 +428,10 @@ static bool mismatches(struct flight *f, struct facts *facts)
 				const struct member *o = &g->member[k];
 				if (m->first_pending < 0 || o->first_pending != m->first_pending)
 					continue;
-				/* Gathers and scatters of uneven sizes, broadcasts from one root: only the operation's name counts there. */
-				bool equal = str_eq(o->first.name, m->first.name) && (o->first.size == m->first.size || !str_has(m->first.name, "all_reduce"));
+				/* Gathers and scatters of uneven sizes, broadcasts from one root: only the operation's name counts there.
+				 */
+				bool equal = str_eq(o->first.name, m->first.name) &&
+					(o->first.size == m->first.size || !str_has(m->first.name, "all_reduce"));
 				same += equal;
 				other += !equal;
 				if (!equal)
@@ -428,7 +439,10 @@ static bool mismatches(struct flight *f, struct facts *facts)
 			}
 			if (!differs || other < same)
 				continue;
-			say(f, facts, "flight.mismatch", g->ranks[i], g, m->first_pending, m->first.name, other, arena_printf(f->arena, "rank=%lld group=%s seq=%lld op=\"%s\" others=\"%s\"", (long long)g->ranks[i], text_of(f->arena, g->desc.len ? g->desc : g->name), (long long)m->first_pending, text_of(f->arena, m->first.name), text_of(f->arena, differs->first.name)));
+			say(f, facts, "flight.mismatch", g->ranks[i], g, m->first_pending, m->first.name, other,
+				arena_printf(f->arena, "rank=%lld group=%s seq=%lld op=\"%s\" others=\"%s\"", (long long)g->ranks[i],
+					text_of(f->arena, g->desc.len ? g->desc : g->name), (long long)m->first_pending,
+					text_of(f->arena, m->first.name), text_of(f->arena, differs->first.name)));
 			found = true;
 		}
 	}
@@ -443,7 +457,8 @@ static bool is_damaged(const struct flight *f, int64_t rank)
 	return false;
 }
 
-/* Ranks that others wait for and of which there is no dump: when they are many, the dumps were not collected, which says nothing about them. */
+/* Ranks that others wait for and of which there is no dump: when they are many, the dumps were not collected, which says nothing about
+ * them. */
 static size_t count_unknown(const struct flight *f, const struct edges *x)
 {
 	size_t n = 0;
@@ -465,14 +480,28 @@ static void culprits(struct flight *f, struct edges *x, struct facts *facts)
 			continue;
 		}
 		found = true;
-		const char *group = text_of(f->arena, x->why[r]->desc.len ? x->why[r]->desc : x->why[r]->name), *op = text_of(f->arena, x->op[r]);
-		const char *text = arena_printf(f->arena, "rank=%lld group=%s seq=%lld op=\"%s\" state=%s waiting=%zu", (long long)r, group, (long long)x->seq[r], op, stuck ? "scheduled, not completed" : silent ? "no dump" : "never scheduled", x->waiters[r]);
-		say(f, facts, stuck ? "flight.stuck" : silent ? "flight.no-dump" : "flight.never-scheduled", r, x->why[r], x->seq[r], x->op[r], x->waiters[r], text);
+		const char *group = text_of(f->arena, x->why[r]->desc.len ? x->why[r]->desc : x->why[r]->name),
+			   *op = text_of(f->arena, x->op[r]);
+		const char *text = arena_printf(f->arena, "rank=%lld group=%s seq=%lld op=\"%s\" state=%s waiting=%zu", (long long)r, group,
+			(long long)x->seq[r], op,
+			stuck            ? "scheduled, not completed"
+				: silent ? "no dump"
+					 : "never scheduled",
+			x->waiters[r]);
+		say(f, facts,
+			stuck            ? "flight.stuck"
+				: silent ? "flight.no-dump"
+					 : "flight.never-scheduled",
+			r, x->why[r], x->seq[r], x->op[r], x->waiters[r], text);
 	}
 	if (!found && unknown)
-		say(f, facts, "flight.incomplete", -1, NULL, 0, (struct str){0}, 0, arena_printf(f->arena, "dumps=%zu damaged=%zu state=\"the ranks that the others wait for left no dump that can be read\"", f->count, f->damaged_count));
+		say(f, facts, "flight.incomplete", -1, NULL, 0, (struct str){0}, 0,
+			arena_printf(f->arena,
+				"dumps=%zu damaged=%zu state=\"the ranks that the others wait for left no dump that can be read\"",
+				f->count, f->damaged_count));
 	else if (!found && any_pending)
-		say(f, facts, "flight.all-entered", -1, NULL, 0, (struct str){0}, 0, "state=\"all members have entered, none has completed\"");
+		say(f, facts, "flight.all-entered", -1, NULL, 0, (struct str){0}, 0,
+			"state=\"all members have entered, none has completed\"");
 }
 
 void flight_to_facts(struct flight *f, struct facts *facts)

@@ -1,9 +1,10 @@
-/* PyTorch Flight Recorder: what each rank had scheduled in each process group when the dump was written; from all dumps together, who holds the others up.
+/* PyTorch Flight Recorder: what each rank had scheduled in each process group when the dump was written; from all dumps together, who holds
+ * the others up.
  *
- * A rank waits in a group for the members that have not scheduled its first pending operation, and for those that have an earlier one of the same
- * group still pending. The culprits are the ranks that others wait for and that wait for nobody: those that scheduled nothing any more (their
- * program stands still), and those whose own operations do not end although all peers are through (their GPU stands still). Ranks that
- * schedule different operations under one sequence number are a mismatch.
+ * A rank waits in a group for the members that have not scheduled its first pending operation, and for those that have an earlier one of
+ * the same group still pending. The culprits are the ranks that others wait for and that wait for nobody: those that scheduled nothing any
+ * more (their program stands still), and those whose own operations do not end although all peers are through (their GPU stands still).
+ * Ranks that schedule different operations under one sequence number are a mismatch.
  */
 #ifndef LOGS_FLIGHT_H
 #define LOGS_FLIGHT_H

@@ -107,13 +107,17 @@ static void add_repeat(struct fold *f, struct logs_event *into, unsigned file, s
 		return;
 	f->repeats[into->pattern]++;
 	into->repeat = arena_grow(f->arena, into->repeat, into->repeat_count, &into->repeat_cap, sizeof(*into->repeat));
-	into->repeat[into->repeat_count++] = (struct logs_repeat){.file = file, .line = line, .rank = rank >= 0 && rank != into->rank && rank < INT32_MAX ? (int32_t)rank : PREFIX_UNSET, .time = time};
+	into->repeat[into->repeat_count++] = (struct logs_repeat){.file = file,
+		.line = line,
+		.rank = rank >= 0 && rank != into->rank && rank < INT32_MAX ? (int32_t)rank : PREFIX_UNSET,
+		.time = time};
 }
 
 static void add_repeats(struct fold *f, struct logs_event *into, const struct logs_event *e)
 {
 	for (size_t i = 0; i < e->repeat_count; i++)
-		add_repeat(f, into, e->repeat[i].file, e->repeat[i].line, e->repeat[i].rank >= 0 ? e->repeat[i].rank : e->rank, e->repeat[i].time);
+		add_repeat(f, into, e->repeat[i].file, e->repeat[i].line, e->repeat[i].rank >= 0 ? e->repeat[i].rank : e->rank,
+			e->repeat[i].time);
 }
 
 /* The line of source in a traceback, which holds the words of the error that follows. */

@@ -1,5 +1,5 @@
-/* Events, folded: the same pattern, of the same rank, with the same captures is one event with a count. Bounded for each pattern by its class; where further
- * lines stand is kept for the first thousand of a pattern. */
+/* Events, folded: the same pattern, of the same rank, with the same captures is one event with a count. Bounded for each pattern by its
+ * class; where further lines stand is kept for the first thousand of a pattern. */
 #ifndef LOGS_FOLD_H
 #define LOGS_FOLD_H
 

@@ -1,7 +1,8 @@
 /* The bytes of a log, plain: .gz, .zst and .xz unpacked, UTF-16 turned into UTF-8.
  *
  * Reads through a function that the caller gives; opens nothing itself. Memory is bounded (a window of at most 32 MB for zstd, 80 MB for
- * xz), and so is what a small file may grow to (bombs). A broken or cut archive is read as far as it goes, and `logs_input_problem` says what happened.
+ * xz), and so is what a small file may grow to (bombs). A broken or cut archive is read as far as it goes, and `logs_input_problem` says
+ * what happened.
  */
 #ifndef LOGS_INPUT_H
 #define LOGS_INPUT_H
@@ -28,7 +29,7 @@ size_t logs_input_read_few(struct logs_input *in, char *p, size_t n);
 
 /* NULL: all was read. Otherwise why not: a text without a full stop. */
 const char *logs_input_problem(const struct logs_input *in);
-int logs_input_error(const struct logs_input *in); /* negative errno of the source, or 0 */
+int logs_input_error(const struct logs_input *in);           /* negative errno of the source, or 0 */
 const char *logs_input_packing(const struct logs_input *in); /* "gzip", "zstd", "xz" or NULL */
 
 #endif

@@ -22,7 +22,7 @@ struct part {
 	struct text_set exact;
 	bool is_exact;
 	struct text_set head, tail; /* of what is not exact: one of these it begins and ends with; empty set: anything */
-	bool is_digits; /* \d: worth its ten texts only beside something short */
+	bool is_digits;             /* \d: worth its ten texts only beside something short */
 	struct text_set best;
 	bool has_best;
 };
@@ -479,7 +479,8 @@ static void parse_sequence(struct parser *ps, struct part *ret)
 		if (ps->failed)
 			return;
 		parse_repeat(ps, part);
-		broken |= !part->is_exact || (part->is_digits && shortest(&ret->exact) >= 7) || ret->exact.count * part->exact.count > EXACT_MAX || too_long(&ret->exact);
+		broken |= !part->is_exact || (part->is_digits && shortest(&ret->exact) >= 7) ||
+			ret->exact.count * part->exact.count > EXACT_MAX || too_long(&ret->exact);
 		run_append(ps, ret, part);
 	}
 	if (broken) {

@@ -1,8 +1,8 @@
 /* The literals that a regular expression cannot match without.
  *
- * Every match of the expression contains at least one text of the set. It is what the first stage of the scan looks for; an expression without one
- * cannot be scanned for and is refused. The parser knows PCRE2's syntax as far as patterns use it and gives up (-EINVAL) on what it does not
- * know: never a wrong set.
+ * Every match of the expression contains at least one text of the set. It is what the first stage of the scan looks for; an expression
+ * without one cannot be scanned for and is refused. The parser knows PCRE2's syntax as far as patterns use it and gives up (-EINVAL) on
+ * what it does not know: never a wrong set.
  */
 #ifndef LOGS_LITERAL_H
 #define LOGS_LITERAL_H

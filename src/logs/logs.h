@@ -1,12 +1,12 @@
 /* Logs: text → what was recognised in it.
  *
- * A struct logs takes files one after another or several at once (logs_scan may be called from several threads) and keeps, in bounded memory:
- *   events     lines that a pattern matched, folded by (pattern, who, captures), with counts and first and last line
- *   snippets   stretches of text in which readers of foreign output see a trigger
- *   ranks      who spoke: global rank, host, process, first and last words
+ * A struct logs takes files one after another or several at once (logs_scan may be called from several threads) and keeps, in bounded
+ * memory: events     lines that a pattern matched, folded by (pattern, who, captures), with counts and first and last line snippets
+ * stretches of text in which readers of foreign output see a trigger ranks      who spoke: global rank, host, process, first and last words
  *   waits      watchdog lines of torch.distributed: who waited in which collective
  *   nccl       what NCCL chose
- * Scanning is linear in the size of the input and holds one block of it. logs_finish settles what only the whole tells (ranks of processes).
+ * Scanning is linear in the size of the input and holds one block of it. logs_finish settles what only the whole tells (ranks of
+ * processes).
  */
 #ifndef LOGS_LOGS_H
 #define LOGS_LOGS_H
@@ -65,20 +65,42 @@ struct logs_wait {
 	double time;
 };
 
-enum logs_transport { TRANSPORT_P2P, TRANSPORT_SHM, TRANSPORT_IB, TRANSPORT_SOCKET, TRANSPORT_NET, TRANSPORT_NVLS, TRANSPORT_COLLNET, TRANSPORT_COUNT };
+enum logs_transport {
+	TRANSPORT_P2P,
+	TRANSPORT_SHM,
+	TRANSPORT_IB,
+	TRANSPORT_SOCKET,
+	TRANSPORT_NET,
+	TRANSPORT_NVLS,
+	TRANSPORT_COLLNET,
+	TRANSPORT_COUNT
+};
 extern const char *const logs_transport_names[TRANSPORT_COUNT];
 
 /* NCCL's names of ways through a machine, from short to long. */
-enum logs_path { PATH_UNKNOWN, PATH_LOC, PATH_NVL, PATH_NVB, PATH_C2C, PATH_PIX, PATH_PXB, PATH_P2C, PATH_PXN, PATH_PHB, PATH_SYS, PATH_COUNT };
+enum logs_path {
+	PATH_UNKNOWN,
+	PATH_LOC,
+	PATH_NVL,
+	PATH_NVB,
+	PATH_C2C,
+	PATH_PIX,
+	PATH_PXB,
+	PATH_P2C,
+	PATH_PXN,
+	PATH_PHB,
+	PATH_SYS,
+	PATH_COUNT
+};
 extern const char *const logs_path_names[PATH_COUNT];
 
 struct logs_nccl {
 	const char *version[4]; /* distinct, in order of appearance */
 	unsigned version_count;
-	const char *network;    /* Socket, IB, AWS Libfabric, ... */
+	const char *network;                     /* Socket, IB, AWS Libfabric, ... */
 	const char *ib_devices, *socket_devices; /* what stands behind "NET/IB : Using" and "NET/Socket : Using" */
-	const char *bootstrap;  /* interface:address */
-	const char *plugin;     /* external net plugin, if one was loaded */
+	const char *bootstrap;                   /* interface:address */
+	const char *plugin;                      /* external net plugin, if one was loaded */
 	uint64_t transport[TRANSPORT_COUNT];
 	uint64_t gdr;
 	uint64_t gdr_on, gdr_off; /* "GPU Direct RDMA Enabled for ...", "... Disabled for ..." */
@@ -95,7 +117,7 @@ struct logs_file {
 	const char *packing, *problem;
 	int error;
 	bool binary, has_long_lines, is_archive; /* of an archive each file counts for itself */
-	uint64_t candidates; /* lines that were looked at closely */
+	uint64_t candidates;                     /* lines that were looked at closely */
 };
 
 struct logs_trigger {
@@ -106,7 +128,7 @@ struct logs_trigger {
 struct logs_snippet {
 	unsigned file;
 	size_t first_line;
-	struct str text; /* clean; CR separates records of one line */
+	struct str text;              /* clean; CR separates records of one line */
 	struct logs_trigger *trigger; /* line: offset in text */
 	size_t trigger_count, trigger_cap;
 	struct logs_snippet *next;
@@ -116,21 +138,21 @@ struct logs_snippet {
 #define LOGS_SMALL (512 << 10) /* bytes; a file below it is looked at as a whole */
 
 struct logs {
-	enum unwrap_way unwrap;  /* set before scanning: how small files are unwrapped */
+	enum unwrap_way unwrap; /* set before scanning: how small files are unwrapped */
 	/* Files of archives that the caller wants whole instead of having them scanned; both from the thread that scans. */
 	bool (*wants)(void *taker, const char *name, struct str head);
 	void (*give)(void *taker, const char *name, struct str bytes);
 	void *taker;
-	_Atomic bool doubtful;   /* a small file may be wrapped, and nothing proves it */
+	_Atomic bool doubtful; /* a small file may be wrapped, and nothing proves it */
 	struct arena *arena;
 	struct logs_matcher *matcher;
-	size_t trigger_count; /* of readers */
+	size_t trigger_count;      /* of readers */
 	struct logs_event **event; /* after logs_finish: by file and line */
 	size_t event_count;
-	uint64_t *pattern_total;   /* lines by pattern, also those beyond what is kept; of harmless ones the first thousands */
+	uint64_t *pattern_total; /* lines by pattern, also those beyond what is kept; of harmless ones the first thousands */
 	struct logs_file *file;
 	size_t file_count;
-	struct logs_rank **rank;   /* after logs_finish: by rank */
+	struct logs_rank **rank; /* after logs_finish: by rank */
 	size_t rank_count;
 	struct logs_wait **wait;
 	size_t wait_count;
@@ -142,7 +164,8 @@ struct logs {
 };
 
 /* Patterns and triggers (of readers) must outlive it. *ret_why names a pattern that cannot be used, or is NULL. */
-struct logs *logs_new(const struct logs_pattern *patterns, size_t count, const char *const *triggers, size_t trigger_count, const char **ret_why);
+struct logs *logs_new(
+	const struct logs_pattern *patterns, size_t count, const char *const *triggers, size_t trigger_count, const char **ret_why);
 void logs_free(struct logs *l);
 
 /* A number for a file, in the order in which they shall count. `name` is copied. */

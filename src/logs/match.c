@@ -12,13 +12,31 @@
 
 #define MATCH_LIMIT 200000
 #define HEAP_LIMIT_KIB 2048
-#define JIT_AFTER 32        /* an expression that is tried often is worth compiling to machine code */
-#define BETWEEN '\x1f'      /* between literals in one text */
-#define CANDIDATES_MAX 256  /* distinct candidates of one line */
+#define JIT_AFTER 32       /* an expression that is tried often is worth compiling to machine code */
+#define BETWEEN '\x1f'     /* between literals in one text */
+#define CANDIDATES_MAX 256 /* distinct candidates of one line */
 
 const char *const logs_capture_names[CAPTURE_COUNT] = {
-	"rank", "host", "device", "interface", "path", "version", "errno", "code", "address", "port", "seq", "op", "pid", "signal", "xid", "gpu", "library",
-	"symbol", "name", "size",
+	"rank",
+	"host",
+	"device",
+	"interface",
+	"path",
+	"version",
+	"errno",
+	"code",
+	"address",
+	"port",
+	"seq",
+	"op",
+	"pid",
+	"signal",
+	"xid",
+	"gpu",
+	"library",
+	"symbol",
+	"name",
+	"size",
 };
 
 struct group {
@@ -96,7 +114,8 @@ const char *logs_pattern_literals(struct arena *a, const struct logs_pattern *p)
 		bool plain = true;
 		buf_char(&b, l.item[0].nocase ? 'i' : '-');
 		for (size_t i = 0; i < l.count; i++) {
-			plain &= str_find_char(l.item[i].text, BETWEEN, 0) == SIZE_MAX && str_find_char(l.item[i].text, '\0', 0) == SIZE_MAX;
+			plain &= str_find_char(l.item[i].text, BETWEEN, 0) == SIZE_MAX &&
+				str_find_char(l.item[i].text, '\0', 0) == SIZE_MAX;
 			if (i)
 				buf_char(&b, BETWEEN);
 			buf_str(&b, l.item[i].text);
@@ -115,8 +134,8 @@ static void add_known(struct arena *a, struct literals *l, const char *known, un
 		literals_add(a, l, one, owner, known[0] == 'i');
 }
 
-struct logs_matcher *logs_matcher_new(struct arena *a, const struct logs_pattern *patterns, size_t count, const char *const *triggers, size_t trigger_count,
-	const char **ret_why)
+struct logs_matcher *logs_matcher_new(struct arena *a, const struct logs_pattern *patterns, size_t count, const char *const *triggers,
+	size_t trigger_count, const char **ret_why)
 {
 	struct logs_matcher *m = arena_alloc(a, sizeof(*m));
 	struct literals l = {.item = NULL};
@@ -336,8 +355,8 @@ static size_t distinct(const unsigned *candidates, size_t count, unsigned *ret)
 	return n;
 }
 
-size_t logs_match(struct logs_matcher *m, struct logs_scratch *s, struct str message, struct str line, const unsigned *candidates, size_t count,
-	struct logs_hit hits[LOGS_HITS_MAX])
+size_t logs_match(struct logs_matcher *m, struct logs_scratch *s, struct str message, struct str line, const unsigned *candidates,
+	size_t count, struct logs_hit hits[LOGS_HITS_MAX])
 {
 	unsigned order[CANDIDATES_MAX + 1];
 	size_t n = distinct(candidates, count, order), found = 0;

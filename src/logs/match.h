@@ -13,8 +13,25 @@
 enum logs_class { LOGS_EVIDENCE, LOGS_CONSEQUENCE, LOGS_ADVICE, LOGS_NOISE };
 
 enum logs_capture {
-	CAPTURE_RANK, CAPTURE_HOST, CAPTURE_DEVICE, CAPTURE_INTERFACE, CAPTURE_PATH, CAPTURE_VERSION, CAPTURE_ERRNO, CAPTURE_CODE, CAPTURE_ADDRESS,
-	CAPTURE_PORT, CAPTURE_SEQ, CAPTURE_OP, CAPTURE_PID, CAPTURE_SIGNAL, CAPTURE_XID, CAPTURE_GPU, CAPTURE_LIBRARY, CAPTURE_SYMBOL, CAPTURE_NAME,
+	CAPTURE_RANK,
+	CAPTURE_HOST,
+	CAPTURE_DEVICE,
+	CAPTURE_INTERFACE,
+	CAPTURE_PATH,
+	CAPTURE_VERSION,
+	CAPTURE_ERRNO,
+	CAPTURE_CODE,
+	CAPTURE_ADDRESS,
+	CAPTURE_PORT,
+	CAPTURE_SEQ,
+	CAPTURE_OP,
+	CAPTURE_PID,
+	CAPTURE_SIGNAL,
+	CAPTURE_XID,
+	CAPTURE_GPU,
+	CAPTURE_LIBRARY,
+	CAPTURE_SYMBOL,
+	CAPTURE_NAME,
 	CAPTURE_SIZE,
 	CAPTURE_COUNT
 };
@@ -28,9 +45,9 @@ struct logs_pattern {
 	const char *certainty; /* with cause */
 	const char *says;
 	enum logs_class class;
-	bool alone; /* a regex; where it matches, nothing else of the line counts */
-	const char *regex;  /* PCRE2, or */
-	const char *format; /* printf */
+	bool alone;           /* a regex; where it matches, nothing else of the line counts */
+	const char *regex;    /* PCRE2, or */
+	const char *format;   /* printf */
 	const char *literals; /* what logs_pattern_literals gave for it, to spare the work; NULL: not known */
 };
 
@@ -38,16 +55,16 @@ struct logs_matcher;
 struct logs_scratch;
 
 struct logs_hit {
-	unsigned pattern;                   /* index in the patterns given */
-	struct str capture[CAPTURE_COUNT];  /* into the line; empty with ptr NULL: not captured */
+	unsigned pattern;                  /* index in the patterns given */
+	struct str capture[CAPTURE_COUNT]; /* into the line; empty with ptr NULL: not captured */
 };
 
 #define LOGS_HITS_MAX 16
 
-/* Triggers are literals of readers: reported by the filter with owner = count of patterns + index. What cannot be used (no literal) is left out and
- * named in *ret_why (NULL when all is well); the rest works. Patterns and triggers must outlive the matcher. */
-struct logs_matcher *logs_matcher_new(struct arena *a, const struct logs_pattern *patterns, size_t count, const char *const *triggers, size_t trigger_count,
-	const char **ret_why);
+/* Triggers are literals of readers: reported by the filter with owner = count of patterns + index. What cannot be used (no literal) is left
+ * out and named in *ret_why (NULL when all is well); the rest works. Patterns and triggers must outlive the matcher. */
+struct logs_matcher *logs_matcher_new(struct arena *a, const struct logs_pattern *patterns, size_t count, const char *const *triggers,
+	size_t trigger_count, const char **ret_why);
 void logs_matcher_free(struct logs_matcher *m); /* what PCRE2 allocated */
 
 const struct filter *logs_matcher_filter(const struct logs_matcher *m);
@@ -57,15 +74,17 @@ const struct logs_pattern *logs_matcher_pattern(const struct logs_matcher *m, un
 struct logs_scratch *logs_scratch_new(void);
 void logs_scratch_free(struct logs_scratch *s);
 
-/* Tries the candidates (owners that the filter reported for this line, pattern indices in any order, doubles allowed) on the message, then on the
- * whole line. All regular expressions that match, else the one format with most literal characters. Returns the number of hits. */
-size_t logs_match(struct logs_matcher *m, struct logs_scratch *s, struct str message, struct str line, const unsigned *candidates, size_t count,
-	struct logs_hit hits[LOGS_HITS_MAX]);
+/* Tries the candidates (owners that the filter reported for this line, pattern indices in any order, doubles allowed) on the message, then
+ * on the whole line. All regular expressions that match, else the one format with most literal characters. Returns the number of hits. */
+size_t logs_match(struct logs_matcher *m, struct logs_scratch *s, struct str message, struct str line, const unsigned *candidates,
+	size_t count, struct logs_hit hits[LOGS_HITS_MAX]);
 
-/* The literals of a pattern as a text: '-', or 'i' where the case does not matter, then the literals with \x1f between them. NULL: it has none. */
+/* The literals of a pattern as a text: '-', or 'i' where the case does not matter, then the literals with \x1f between them. NULL: it has
+ * none. */
 const char *logs_pattern_literals(struct arena *a, const struct logs_pattern *p);
 
-/* Does the expression compile, has it a literal, are its named groups known? 0 or -EINVAL with a reason in the arena. For tests of the knowledge. */
+/* Does the expression compile, has it a literal, are its named groups known? 0 or -EINVAL with a reason in the arena. For tests of the
+ * knowledge. */
 int logs_pattern_check(struct arena *a, const struct logs_pattern *p, const char **ret_why);
 
 #endif

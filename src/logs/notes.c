@@ -3,15 +3,52 @@
 #include <ctype.h>
 #include <math.h>
 
-enum { VIA_P2P, VIA_SHM, VIA_NET, VIA_DIRECT, VIA_COLLNET, NRANKS, VERSION, NETWORK, USING, BOOTSTRAP, WORK, ENQUEUED, NVLS, DESTROY, PLUGIN, INIT_START, INIT_DONE,
-	FAILURE, GDR, GRAPH, NODES };
+enum {
+	VIA_P2P,
+	VIA_SHM,
+	VIA_NET,
+	VIA_DIRECT,
+	VIA_COLLNET,
+	NRANKS,
+	VERSION,
+	NETWORK,
+	USING,
+	BOOTSTRAP,
+	WORK,
+	ENQUEUED,
+	NVLS,
+	DESTROY,
+	PLUGIN,
+	INIT_START,
+	INIT_DONE,
+	FAILURE,
+	GDR,
+	GRAPH,
+	NODES
+};
 
 const char *const notes_triggers[NOTES_TRIGGERS] = {
-	[VIA_P2P] = "] via P2P", [VIA_SHM] = "] via SHM", [VIA_NET] = "] via NET", [VIA_DIRECT] = "] via direct shared", [VIA_COLLNET] = "via COLLNET",
-	[NRANKS] = " nranks ", [VERSION] = "NCCL version ", [NETWORK] = "Using network ", [USING] = " : Using [", [BOOTSTRAP] = "Bootstrap",
-	[WORK] = "WorkNCCL(", [ENQUEUED] = "last enqueued ", [NVLS] = "NVLS multicast support is available", [DESTROY] = "Destroy COMPLETE",
-	[PLUGIN] = "NET/Plugin: Loaded net plugin ", [INIT_START] = " - Init START", [INIT_DONE] = "Init COMPLETE", [FAILURE] = "work sequence id: ",
-	[GDR] = "GPU Direct RDMA ", [GRAPH] = ", sameChannels ", [NODES] = " nNodes ",
+	[VIA_P2P] = "] via P2P",
+	[VIA_SHM] = "] via SHM",
+	[VIA_NET] = "] via NET",
+	[VIA_DIRECT] = "] via direct shared",
+	[VIA_COLLNET] = "via COLLNET",
+	[NRANKS] = " nranks ",
+	[VERSION] = "NCCL version ",
+	[NETWORK] = "Using network ",
+	[USING] = " : Using [",
+	[BOOTSTRAP] = "Bootstrap",
+	[WORK] = "WorkNCCL(",
+	[ENQUEUED] = "last enqueued ",
+	[NVLS] = "NVLS multicast support is available",
+	[DESTROY] = "Destroy COMPLETE",
+	[PLUGIN] = "NET/Plugin: Loaded net plugin ",
+	[INIT_START] = " - Init START",
+	[INIT_DONE] = "Init COMPLETE",
+	[FAILURE] = "work sequence id: ",
+	[GDR] = "GPU Direct RDMA ",
+	[GRAPH] = ", sameChannels ",
+	[NODES] = " nNodes ",
 };
 
 const char *const logs_transport_names[TRANSPORT_COUNT] = {"P2P", "SHM", "NET/IB", "NET/Socket", "NET", "NVLS", "COLLNET"};
@@ -45,13 +82,9 @@ bool notes_glance(struct notes *n, unsigned trigger, const char *at, const char 
 {
 	struct str rest = str_n(at, (size_t)(end - at < 80 ? end - at : 80));
 	switch (trigger) {
-	case VIA_P2P:
-		n->nccl.transport[TRANSPORT_P2P]++;
-		return true;
+	case VIA_P2P: n->nccl.transport[TRANSPORT_P2P]++; return true;
 	case VIA_SHM:
-	case VIA_DIRECT:
-		n->nccl.transport[TRANSPORT_SHM]++;
-		return true;
+	case VIA_DIRECT: n->nccl.transport[TRANSPORT_SHM]++; return true;
 	case VIA_NET:
 		if (str_starts(rest, "] via NET/IB"))
 			n->nccl.transport[TRANSPORT_IB]++;
@@ -61,25 +94,15 @@ bool notes_glance(struct notes *n, unsigned trigger, const char *at, const char 
 			n->nccl.transport[TRANSPORT_NET]++;
 		n->nccl.gdr += ends_with_gdr(rest);
 		return true;
-	case VIA_COLLNET:
-		n->nccl.transport[TRANSPORT_COLLNET]++;
-		return true;
-	case NVLS:
-		n->nccl.transport[TRANSPORT_NVLS]++;
-		return true;
+	case VIA_COLLNET: n->nccl.transport[TRANSPORT_COLLNET]++; return true;
+	case NVLS: n->nccl.transport[TRANSPORT_NVLS]++; return true;
 	case GDR:
 		n->nccl.gdr_on += str_has(rest, "RDMA Enabled for ");
 		n->nccl.gdr_off += str_has(rest, "RDMA Disabled for ");
 		return true;
-	case INIT_START:
-		n->nccl.init_start++;
-		return true;
-	case INIT_DONE:
-		n->nccl.init_complete++;
-		return true;
-	case DESTROY:
-		n->nccl.destroyed++;
-		return true;
+	case INIT_START: n->nccl.init_start++; return true;
+	case INIT_DONE: n->nccl.init_complete++; return true;
+	case DESTROY: n->nccl.destroyed++; return true;
 	default:
 		if (n->budget == 0)
 			return true;
@@ -157,7 +180,8 @@ static void note_process(struct notes *n, const struct prefix *p, struct str s)
 	if (n->process_count >= PROCESSES_MAX)
 		return;
 	n->process = arena_grow(n->arena, n->process, n->process_count, &n->process_cap, sizeof(*n->process));
-	n->process[n->process_count++] = (struct notes_process){.host = keep(n, p->host, 255), .pid = p->pid, .rank = rank, .nranks = nranks};
+	n->process[n->process_count++] = (struct notes_process){
+		.host = keep(n, p->host, 255), .pid = p->pid, .rank = rank, .nranks = nranks};
 }
 
 int64_t notes_rank_of(const struct notes *n, const char *host, int64_t pid)
@@ -186,7 +210,8 @@ static void note_graph(struct notes *n, struct str s)
 		return;
 	struct str type = word_after(s, " type ");
 	size_t slash = str_find_char(type, '/', 0);
-	enum logs_path gpus = path_of(str_slice(type, 0, slash)), nic = slash == SIZE_MAX ? PATH_UNKNOWN : path_of(str_skip(type, slash + 1));
+	enum logs_path gpus = path_of(str_slice(type, 0, slash)),
+		       nic = slash == SIZE_MAX ? PATH_UNKNOWN : path_of(str_skip(type, slash + 1));
 	if (gpus > n->nccl.path)
 		n->nccl.path = gpus;
 	if (nic > n->nccl.nic_path)
@@ -205,7 +230,9 @@ static struct logs_wait *find_wait(struct notes *n, const struct prefix *p, bool
 {
 	for (size_t i = n->wait_count; i-- > 0 && n->wait_count - i < 5000;) {
 		struct logs_wait *w = n->wait[i];
-		bool who = p->rank >= 0 ? w->rank == p->rank : (w->rank < 0 && w->group_rank == p->group_rank && w->number == p->number && w->local_rank == p->local_rank);
+		bool who = p->rank >= 0
+			? w->rank == p->rank
+			: (w->rank < 0 && w->group_rank == p->group_rank && w->number == p->number && w->local_rank == p->local_rank);
 		if (who && (any_group || same_group(w->group, p->group)))
 			return w;
 	}
@@ -296,12 +323,8 @@ void notes_line(struct notes *n, unsigned trigger, const struct prefix *p, struc
 	struct str s = p->message.len ? p->message : line, v;
 	struct logs_nccl *c = &n->nccl;
 	switch (trigger) {
-	case NRANKS:
-		note_process(n, p, s);
-		return;
-	case VERSION:
-		note_version(n, line, file, number);
-		return;
+	case NRANKS: note_process(n, p, s); return;
+	case VERSION: note_version(n, line, file, number); return;
 	case NETWORK:
 		v = str_trim(str_skip(s, str_find(s, "Using network ", 0) + 14));
 		if (p->source == PREFIX_NCCL && v.len)
@@ -314,9 +337,7 @@ void notes_line(struct notes *n, unsigned trigger, const struct prefix *p, struc
 		if (p->source == PREFIX_NCCL && str_starts(s, "NET/Socket") && !c->socket_devices)
 			c->socket_devices = keep(n, v, 200);
 		return;
-	case GRAPH:
-		note_graph(n, s);
-		return;
+	case GRAPH: note_graph(n, s); return;
 	case NODES: {
 		int64_t nodes;
 		if (p->source == PREFIX_NCCL && number_after(s, " nNodes ", &nodes) && nodes > c->nodes_max)
@@ -332,15 +353,10 @@ void notes_line(struct notes *n, unsigned trigger, const struct prefix *p, struc
 		v = str_skip(s, str_find(s, "Loaded net plugin ", 0) + 18);
 		c->plugin = keep(n, str_trim(str_slice(v, 0, str_find_char(v, '(', 0))), 60);
 		return;
-	case WORK:
-		note_work(n, p, s, file, number);
-		return;
+	case WORK: note_work(n, p, s, file, number); return;
 	case ENQUEUED:
-	case FAILURE:
-		note_progress(n, p, s, file, number);
-		return;
-	default:
-		return;
+	case FAILURE: note_progress(n, p, s, file, number); return;
+	default: return;
 	}
 }
 

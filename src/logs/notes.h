@@ -1,4 +1,5 @@
-/* What is noted besides patterns: who is which rank, what NCCL chose, who waited where. The texts that say so are literals of the scan like others. */
+/* What is noted besides patterns: who is which rank, what NCCL chose, who waited where. The texts that say so are literals of the scan like
+ * others. */
 #ifndef LOGS_NOTES_H
 #define LOGS_NOTES_H
 

@@ -111,8 +111,21 @@ static const struct {
 	const char *word;
 	char level;
 } level_words[] = {
-	{"INFO", 'I'}, {"WARNING", 'W'}, {"WARN", 'W'}, {"ERROR", 'E'}, {"DEBUG", 'D'}, {"CRITICAL", 'F'}, {"FATAL", 'F'}, {"NOTICE", 'I'}, {"TRACE", 'D'},
-	{"EVENT", 'I'}, {"info", 'I'}, {"warning", 'W'}, {"error", 'E'}, {"debug", 'D'}, {"DIAG", 'W'},
+	{"INFO", 'I'},
+	{"WARNING", 'W'},
+	{"WARN", 'W'},
+	{"ERROR", 'E'},
+	{"DEBUG", 'D'},
+	{"CRITICAL", 'F'},
+	{"FATAL", 'F'},
+	{"NOTICE", 'I'},
+	{"TRACE", 'D'},
+	{"EVENT", 'I'},
+	{"info", 'I'},
+	{"warning", 'W'},
+	{"error", 'E'},
+	{"debug", 'D'},
+	{"DIAG", 'W'},
 };
 
 static char level_of(struct str s)
@@ -297,7 +310,8 @@ static const char *nccl_level(const char *p, const char *end, char *ret)
 	static const struct {
 		const char *text;
 		char level;
-	} levels[] = {{"NCCL INFO ", 'I'}, {"NCCL WARN ", 'W'}, {"NCCL TRACE ", 'D'}, {"NCCL ABORT", 'F'}, {"NCCL CALL ", 'I'}, {"NCCL DIAG ", 'W'}};
+	} levels[] = {{"NCCL INFO ", 'I'}, {"NCCL WARN ", 'W'}, {"NCCL TRACE ", 'D'}, {"NCCL ABORT", 'F'}, {"NCCL CALL ", 'I'},
+		{"NCCL DIAG ", 'W'}};
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
 		if (has(p, end, levels[i].text)) {
 			*ret = levels[i].level;
@@ -353,7 +367,8 @@ static bool take_nccl(struct cursor *c)
 	c->out->source = PREFIX_NCCL;
 	know_host(c, host);
 	c->inner = true;
-	/* NCCL's RAS threads are an extra that no job needs: their lines keep the file, so that a pattern can tell them from the job's own sockets. */
+	/* NCCL's RAS threads are an extra that no job needs: their lines keep the file, so that a pattern can tell them from the job's own
+	 * sockets. */
 	c->p = str_starts(c->out->component, "ras/") ? c->out->component.ptr : message;
 	return true;
 }
@@ -379,7 +394,8 @@ static const char *file_line(const char *p, const char *end, struct str *ret_fil
 	return p + 1;
 }
 
-/* [E1122 03:04:05.123456789 ProcessGroupNCCL.cpp:632] or, without brackets and with a process, E1122 03:04:05.123000 4242 torch/x.py:7]; old: [W socket.cpp:464] */
+/* [E1122 03:04:05.123456789 ProcessGroupNCCL.cpp:632] or, without brackets and with a process, E1122 03:04:05.123000 4242 torch/x.py:7];
+ * old: [W socket.cpp:464] */
 static bool take_glog(struct cursor *c)
 {
 	const char *p = c->p, *end = c->end;
@@ -482,13 +498,14 @@ static bool has_alpha(struct str s)
 /* Programs and libraries speak in the same form: "python3: can't open file", "libfoo.so.1: cannot open". */
 static bool is_speaker(struct str s)
 {
-	static const char *const starts[] = {"python", "pip", "gcc", "g++", "nvcc", "cc1", "lib", "x86_64", "aarch64", "cuda", "torch", "conda", "sm_",
-		"compute_", "eth", "en", "ib", "mlx5", "docker", "lo", "bond", "veth", "br-", "wl", "GPU", "CUDA", "cu1", "line", "GLIBC", "sha256", "utf", "nccl", "ld", "bash",
-		"hsn", "nvidia", "ptxas", "clang", "gfx"};
+	static const char *const starts[] = {"python", "pip", "gcc", "g++", "nvcc", "cc1", "lib", "x86_64", "aarch64", "cuda", "torch",
+		"conda", "sm_", "compute_", "eth", "en", "ib", "mlx5", "docker", "lo", "bond", "veth", "br-", "wl", "GPU", "CUDA", "cu1",
+		"line", "GLIBC", "sha256", "utf", "nccl", "ld", "bash", "hsn", "nvidia", "ptxas", "clang", "gfx"};
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
 		if (str_starts(s, starts[i]))
 			return true;
-	static const char *const ends[] = {".py", ".so", ".sh", ".cu", ".cpp", ".c", ".h", ".txt", ".whl", ".gz", "Error", "Exception", "Warning"};
+	static const char *const ends[] = {
+		".py", ".so", ".sh", ".cu", ".cpp", ".c", ".h", ".txt", ".whl", ".gz", "Error", "Exception", "Warning"};
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (str_ends(s, ends[i]))
 			return true;
@@ -569,7 +586,8 @@ static bool take_mpi(struct cursor *c, struct str s, const char *behind)
 {
 	size_t comma = str_rfind_char(s, ',');
 	int64_t r;
-	if (comma == SIZE_MAX || !(has(behind, c->end, "<stdout>:") || has(behind, c->end, "<stderr>:") || has(behind, c->end, "<stddiag>:")))
+	if (comma == SIZE_MAX ||
+		!(has(behind, c->end, "<stdout>:") || has(behind, c->end, "<stderr>:") || has(behind, c->end, "<stddiag>:")))
 		return false;
 	if (str_to_int(str_skip(s, comma + 1), &r) < 0)
 		return false;
@@ -949,8 +967,8 @@ static void read_ascend(struct cursor *c)
 
 static bool take_any(struct cursor *c)
 {
-	return take_gutter(c) || take_quote(c) || take_time(c) || take_glog(c) || take_bracket(c) || take_nccl(c) || take_paren(c) || take_python_basic(c) ||
-		take_level(c) || take_journal(c) || take_number(c) || take_host(c);
+	return take_gutter(c) || take_quote(c) || take_time(c) || take_glog(c) || take_bracket(c) || take_nccl(c) || take_paren(c) ||
+		take_python_basic(c) || take_level(c) || take_journal(c) || take_number(c) || take_host(c);
 }
 
 void prefix_parse(struct str line, struct prefix_names *names, struct prefix *ret)

@@ -15,17 +15,17 @@
 #define CHUNK ((size_t)LOGS_SMALL)
 #define LINE_MAX_BYTES ((size_t)64 << 10) /* longer lines are cut into pieces */
 #define CANDIDATES 512
-#define SATURATED 2000                    /* harmless lines of one pattern; later ones are not looked for */
-#define TRIES 4000                        /* the same for lines in which only a literal of it stands */
-#define CAREFUL_FILE ((uint64_t)8 << 20)  /* of each file every line of so much is read, to know who said what last */
+#define SATURATED 2000                   /* harmless lines of one pattern; later ones are not looked for */
+#define TRIES 4000                       /* the same for lines in which only a literal of it stands */
+#define CAREFUL_FILE ((uint64_t)8 << 20) /* of each file every line of so much is read, to know who said what last */
 #define CAREFUL_ALL ((uint64_t)32 << 20)
-#define SNIPPET_LINES 4000                /* after the last trigger */
+#define SNIPPET_LINES 4000 /* after the last trigger */
 #define SNIPPET_BYTES ((size_t)1 << 20)
 #define SNIPPETS_FILE ((size_t)4 << 20)
 #define SNIPPETS_ALL ((size_t)12 << 20)
 #define TAPE_FILES_MAX 100000
-#define TAPE_DEPTH_MAX 3                  /* archives in archives */
-#define RECORDS_MAX 64                    /* records that one line may turn out to be */
+#define TAPE_DEPTH_MAX 3 /* archives in archives */
+#define RECORDS_MAX 64   /* records that one line may turn out to be */
 
 struct logs_private {
 	pthread_mutex_t lock;
@@ -48,16 +48,16 @@ struct scanner {
 	struct arena *arena;
 	struct fold fold;
 	struct notes notes;
-	uint32_t *hits, *tries; /* by pattern */
-	bool *muted;    /* by owner: not looked for any more */
-	struct filter_bits *bits; /* the filter's without the muted ones; NULL: all */
+	uint32_t *hits, *tries;    /* by pattern */
+	bool *muted;               /* by owner: not looked for any more */
+	struct filter_bits *bits;  /* the filter's without the muted ones; NULL: all */
 	bool mute_more, mute_late; /* late: worth it in a file of more than one chunk only */
 
 	/* the chunk at hand */
 	const char *p;
 	size_t n;
-	size_t number;                /* of its first line */
-	size_t counted_at, counted;   /* newlines before this position */
+	size_t number;              /* of its first line */
+	size_t counted_at, counted; /* newlines before this position */
 
 	/* the line at hand */
 	size_t start, end;
@@ -99,15 +99,28 @@ static void add_event(struct scanner *s, const struct prefix *p, const struct lo
 {
 	static _Thread_local struct texts t;
 	struct logs_capture_value capture[CAPTURE_COUNT];
-	struct logs_event e = {.pattern = hit->pattern, .file = s->file, .line = number, .last_line = number, .count = 1, .rank = p->rank,
-		.local_rank = p->local_rank, .number = p->number, .group_rank = p->group_rank, .pid = p->pid, .time = p->time, .last_time = p->time,
-		.level = p->level, .cut = s->cut, .capture = capture};
+	struct logs_event e = {.pattern = hit->pattern,
+		.file = s->file,
+		.line = number,
+		.last_line = number,
+		.count = 1,
+		.rank = p->rank,
+		.local_rank = p->local_rank,
+		.number = p->number,
+		.group_rank = p->group_rank,
+		.pid = p->pid,
+		.time = p->time,
+		.last_time = p->time,
+		.level = p->level,
+		.cut = s->cut,
+		.capture = capture};
 	e.host = p->host.len ? terminated(t.host, sizeof(t.host), p->host) : NULL;
 	e.group = p->group.len ? terminated(t.group, sizeof(t.group), p->group) : NULL;
 	e.text = terminated(t.text, sizeof(t.text), str_trim(p->message));
 	for (unsigned i = 0; i < CAPTURE_COUNT; i++)
 		if (hit->capture[i].ptr)
-			capture[e.capture_count++] = (struct logs_capture_value){i, terminated(t.capture[i], sizeof(t.capture[i]), hit->capture[i])};
+			capture[e.capture_count++] = (struct logs_capture_value){
+				i, terminated(t.capture[i], sizeof(t.capture[i]), hit->capture[i])};
 	if (e.rank < 0 && p->source == PREFIX_NCCL)
 		e.rank = notes_rank_of(&s->notes, e.host, e.pid);
 	s->hits[hit->pattern]++;
@@ -159,7 +172,8 @@ static void process_record(struct scanner *s, struct str record, size_t number)
 	notes_voice(&s->notes, &p, s->file, number);
 	for (size_t i = 0; i < s->candidates; i++)
 		if (is_trigger_of_notes(s, s->candidate[i]))
-			notes_line(&s->notes, s->candidate[i] - (unsigned)logs_matcher_pattern_count(s->l->matcher), &p, record, s->file, number);
+			notes_line(&s->notes, s->candidate[i] - (unsigned)logs_matcher_pattern_count(s->l->matcher), &p, record, s->file,
+				number);
 	size_t n = logs_match(s->l->matcher, s->scratch, p.message, record, s->candidate, s->candidates, hit);
 	n = drop_told(s, p.message, hit, n);
 	for (size_t i = 0; i < n; i++)
@@ -538,7 +552,8 @@ static void scanner_close(struct scanner *s, struct logs_input *in)
 		fold_add(&l->private->fold, s->fold.event[i]);
 	for (size_t i = 0; i < logs_matcher_pattern_count(l->matcher); i++) {
 		l->pattern_total[i] += s->hits[i];
-		l->private->muted[i] = l->pattern_total[i] >= SATURATED && logs_matcher_pattern(l->matcher, (unsigned)i)->class == LOGS_NOISE;
+		l->private->muted[i] = l->pattern_total[i] >= SATURATED &&
+			logs_matcher_pattern(l->matcher, (unsigned)i)->class == LOGS_NOISE;
 	}
 	notes_merge(&l->private->notes, &s->notes);
 	struct logs_file *f = &l->file[s->file];
@@ -706,7 +721,8 @@ unsigned logs_add_file(struct logs *l, const char *name)
 
 /* -- the whole ------------------------------------------------------------------------------------------------------------ */
 
-struct logs *logs_new(const struct logs_pattern *patterns, size_t count, const char *const *triggers, size_t trigger_count, const char **ret_why)
+struct logs *logs_new(
+	const struct logs_pattern *patterns, size_t count, const char *const *triggers, size_t trigger_count, const char **ret_why)
 {
 	struct arena *a = arena_new(0);
 	struct logs *l = arena_alloc(a, sizeof(*l));

@@ -71,7 +71,8 @@ static bool pax_name(struct tape *t, struct str records)
 		if (at == SIZE_MAX || at > 8)
 			continue;
 		found = true;
-		snprintf(t->name, sizeof t->name, "%.*s", (int)(line.len - at - 6 < sizeof t->name ? line.len - at - 6 : sizeof t->name - 1), line.ptr + at + 6);
+		snprintf(t->name, sizeof t->name, "%.*s",
+			(int)(line.len - at - 6 < sizeof t->name ? line.len - at - 6 : sizeof t->name - 1), line.ptr + at + 6);
 	}
 	return found;
 }

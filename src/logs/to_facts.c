@@ -5,11 +5,26 @@
 #include "logs/waits.h"
 
 static const enum facts_column capture_columns[CAPTURE_COUNT] = {
-	[CAPTURE_RANK] = event__c_rank, [CAPTURE_HOST] = event__c_host, [CAPTURE_DEVICE] = event__c_device, [CAPTURE_INTERFACE] = event__c_interface,
-	[CAPTURE_PATH] = event__c_path, [CAPTURE_VERSION] = event__c_version, [CAPTURE_ERRNO] = event__c_errno, [CAPTURE_CODE] = event__c_code,
-	[CAPTURE_ADDRESS] = event__c_address, [CAPTURE_PORT] = event__c_port, [CAPTURE_SEQ] = event__c_seq, [CAPTURE_OP] = event__c_op,
-	[CAPTURE_PID] = event__c_pid, [CAPTURE_SIGNAL] = event__c_signal, [CAPTURE_XID] = event__c_xid, [CAPTURE_GPU] = event__c_gpu,
-	[CAPTURE_LIBRARY] = event__c_library, [CAPTURE_SYMBOL] = event__c_symbol, [CAPTURE_NAME] = event__c_name, [CAPTURE_SIZE] = event__c_size,
+	[CAPTURE_RANK] = event__c_rank,
+	[CAPTURE_HOST] = event__c_host,
+	[CAPTURE_DEVICE] = event__c_device,
+	[CAPTURE_INTERFACE] = event__c_interface,
+	[CAPTURE_PATH] = event__c_path,
+	[CAPTURE_VERSION] = event__c_version,
+	[CAPTURE_ERRNO] = event__c_errno,
+	[CAPTURE_CODE] = event__c_code,
+	[CAPTURE_ADDRESS] = event__c_address,
+	[CAPTURE_PORT] = event__c_port,
+	[CAPTURE_SEQ] = event__c_seq,
+	[CAPTURE_OP] = event__c_op,
+	[CAPTURE_PID] = event__c_pid,
+	[CAPTURE_SIGNAL] = event__c_signal,
+	[CAPTURE_XID] = event__c_xid,
+	[CAPTURE_GPU] = event__c_gpu,
+	[CAPTURE_LIBRARY] = event__c_library,
+	[CAPTURE_SYMBOL] = event__c_symbol,
+	[CAPTURE_NAME] = event__c_name,
+	[CAPTURE_SIZE] = event__c_size,
 };
 
 static void one_event(const struct logs *l, const struct logs_event *e, int64_t seq, struct facts *f)
@@ -44,14 +59,20 @@ static void one_event(const struct logs *l, const struct logs_event *e, int64_t 
 static void nccl_choice(const struct logs *l, struct facts *f)
 {
 	const struct logs_nccl *n = &l->nccl;
-	static const enum facts_column channels[TRANSPORT_COUNT] = {[TRANSPORT_P2P] = nccl_choice__p2p_channels, [TRANSPORT_SHM] = nccl_choice__shm_channels,
-		[TRANSPORT_IB] = nccl_choice__ib_channels, [TRANSPORT_SOCKET] = nccl_choice__socket_channels, [TRANSPORT_NET] = nccl_choice__net_channels,
-		[TRANSPORT_NVLS] = COLUMN_COUNT, [TRANSPORT_COLLNET] = COLUMN_COUNT};
+	static const enum facts_column channels[TRANSPORT_COUNT] = {[TRANSPORT_P2P] = nccl_choice__p2p_channels,
+		[TRANSPORT_SHM] = nccl_choice__shm_channels,
+		[TRANSPORT_IB] = nccl_choice__ib_channels,
+		[TRANSPORT_SOCKET] = nccl_choice__socket_channels,
+		[TRANSPORT_NET] = nccl_choice__net_channels,
+		[TRANSPORT_NVLS] = COLUMN_COUNT,
+		[TRANSPORT_COLLNET] = COLUMN_COUNT};
 	facts_table_read(f, TABLE_nccl_choice);
 	if (!n->version_count && !n->network && !n->nranks_max)
 		return;
 	struct facts_row *row = facts_add(f, TABLE_nccl_choice);
-	const char *origin = n->version_count ? arena_printf(f->arena, "%s:%zu", l->file[n->file].name, n->line) : l->file_count ? l->file[0].name : NULL;
+	const char *origin = n->version_count ? arena_printf(f->arena, "%s:%zu", l->file[n->file].name, n->line)
+		: l->file_count               ? l->file[0].name
+					      : NULL;
 	facts_text(row, nccl_choice__version, n->version_count ? n->version[0] : NULL, origin);
 	facts_text(row, nccl_choice__network, n->network, origin);
 	facts_text(row, nccl_choice__plugin, n->plugin, origin);

@@ -41,8 +41,10 @@ static bool is_quoted_item(struct str s)
 
 static bool is_statement(struct str s)
 {
-	static const char *const starts[] = {"raise ", "if \"", "if '", "elif \"", "elif '", "print(\"", "print('", "print(f\"", "print(f'", "logger.", "logging.", "log.error(", "log.warning(", "warnings.warn(", "assert \"", "assert '",
-		"self.assert", "with pytest.raises(", "with self.assertRaises", "TORCH_CHECK(", "C10_THROW", "throw ", "LOG(", "std::cerr", "std::cout", "fprintf(stderr", "printf(\"", "return \"", "return '", "msg = \"", "msg = f\""};
+	static const char *const starts[] = {"raise ", "if \"", "if '", "elif \"", "elif '", "print(\"", "print('", "print(f\"", "print(f'",
+		"logger.", "logging.", "log.error(", "log.warning(", "warnings.warn(", "assert \"", "assert '", "self.assert",
+		"with pytest.raises(", "with self.assertRaises", "TORCH_CHECK(", "C10_THROW", "throw ", "LOG(", "std::cerr", "std::cout",
+		"fprintf(stderr", "printf(\"", "return \"", "return '", "msg = \"", "msg = f\""};
 	return starts_with_one(s, starts, COUNT(starts));
 }
 

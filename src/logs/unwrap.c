@@ -74,8 +74,10 @@ static bool begins_anew(struct str line)
 
 struct shape {
 	size_t width;
-	size_t full, continued, alike; /* lines of that width, how many of them go on in the next line, and how many begin as the one before did */
-	size_t pairs, tight;           /* neighbours of which the second begins nothing, and how many of them did not fit into one line, word by word */
+	size_t full, continued,
+		alike; /* lines of that width, how many of them go on in the next line, and how many begin as the one before did */
+	size_t pairs,
+		tight; /* neighbours of which the second begins nothing, and how many of them did not fit into one line, word by word */
 };
 
 static struct str first_word(struct str line)
@@ -122,7 +124,8 @@ static struct shape shape_of(struct str text)
 
 enum wrapping { WRAPPED_NOT, WRAPPED_AT_WIDTH, WRAPPED_AT_WORDS };
 
-/* A terminal cuts at its width; mail programs and forms break between words: then hardly a line could have taken the next one's first word. */
+/* A terminal cuts at its width; mail programs and forms break between words: then hardly a line could have taken the next one's first word.
+ */
 static enum wrapping wrapping_of(const struct shape *s, enum unwrap_way way)
 {
 	bool at_width = s->continued * 2 >= s->tight;

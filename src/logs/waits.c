@@ -164,7 +164,9 @@ void waits_to_facts(const struct logs *l, struct facts *f)
 	facts_table_read(f, TABLE_speaker);
 	for (size_t i = 0; i < l->wait_count; i++) {
 		const struct logs_wait *w = l->wait[i];
-		e[i] = (struct entry){.wait = w, .rank = w->rank != PREFIX_UNSET ? w->rank : w->number, .behind = PREFIX_UNSET,
+		e[i] = (struct entry){.wait = w,
+			.rank = w->rank != PREFIX_UNSET ? w->rank : w->number,
+			.behind = PREFIX_UNSET,
 			.group = w->group_desc && *w->group_desc ? w->group_desc : w->group};
 	}
 	compare_all(e, l->wait_count);

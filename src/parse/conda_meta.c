@@ -11,7 +11,8 @@ int parse_conda_meta(struct arena *a, struct str text, struct conda_meta *ret)
 	struct {
 		const char *key;
 		struct str *value;
-	} members[] = {{"name", &m.name}, {"version", &m.version}, {"build", &m.build}, {"channel", &m.channel}, {"url", &m.url}, {"md5", &m.md5}, {"sha256", &m.sha256}};
+	} members[] = {{"name", &m.name}, {"version", &m.version}, {"build", &m.build}, {"channel", &m.channel}, {"url", &m.url},
+		{"md5", &m.md5}, {"sha256", &m.sha256}};
 	int rc = parse_json(a, text, &root, NULL);
 	if (rc < 0)
 		return rc;

@@ -333,8 +333,8 @@ int parse_dist_direct_url(struct arena *a, struct str text, struct dist_direct_u
 	parse_json_text(parse_json_path(root, "vcs_info.vcs"), &d.vcs);
 	parse_json_text(parse_json_get(root, "subdirectory"), &d.subdirectory);
 	struct str old;
-	if (!parse_json_text(parse_json_path(root, "archive_info.hashes.sha256"), &d.sha256) && parse_json_text(parse_json_path(root, "archive_info.hash"), &old) &&
-	    str_starts(old, "sha256="))
+	if (!parse_json_text(parse_json_path(root, "archive_info.hashes.sha256"), &d.sha256) &&
+		parse_json_text(parse_json_path(root, "archive_info.hash"), &old) && str_starts(old, "sha256="))
 		d.sha256 = str_skip(old, strlen("sha256="));
 	*ret = d;
 	return 0;

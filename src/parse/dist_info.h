@@ -26,8 +26,8 @@ int parse_dist_metadata(struct arena *a, struct str text, struct dist_metadata *
 /* requires.txt: lines of requirements below "[extra:marker]" sections, given back as Requires-Dist would say it. */
 int parse_dist_requires_txt(struct arena *a, struct str text, struct str **ret, size_t *ret_count);
 
-/* "torch-2.1.0+cu121.dist-info" → name and version; "X.egg-info", "X-1.0-py3.11.egg-info" too. False: not the name of any metadata. *ret_version may come
- * out empty. */
+/* "torch-2.1.0+cu121.dist-info" → name and version; "X.egg-info", "X-1.0-py3.11.egg-info" too. False: not the name of any metadata.
+ * *ret_version may come out empty. */
 enum dist_kind { DIST_INFO, EGG_INFO };
 bool parse_dist_directory(struct str directory, enum dist_kind *ret_kind, struct str *ret_name, struct str *ret_version);
 
@@ -44,9 +44,9 @@ struct dist_record {
 /* Takes the next entry off *rest. 1, 0 at the end, -EINVAL for a line that is none (it is skipped; go on). */
 int parse_dist_record(struct arena *a, struct str *rest, struct dist_record *ret);
 
-/* What a RECORD says of the wheel's own files, as one digest: the same for every installation of the same wheel, by pip or uv, wherever it lies. Left out is what
- * an installer writes itself (INSTALLER, REQUESTED, direct_url.json, scripts in bin, compiled files). "sha256=<urlsafe base64>" in the arena; NULL: it names no
- * file with a hash, or is too large. */
+/* What a RECORD says of the wheel's own files, as one digest: the same for every installation of the same wheel, by pip or uv, wherever it
+ * lies. Left out is what an installer writes itself (INSTALLER, REQUESTED, direct_url.json, scripts in bin, compiled files).
+ * "sha256=<urlsafe base64>" in the arena; NULL: it names no file with a hash, or is too large. */
 const char *parse_dist_record_digest(struct arena *a, struct str record);
 
 /* -- small files -------------------------------------------------------------------------------------------------------- */
@@ -54,8 +54,8 @@ const char *parse_dist_record_digest(struct arena *a, struct str record);
 struct dist_direct_url {
 	struct str url;
 	bool editable, directory;
-	struct str vcs, commit;  /* of version control: "git" */
-	struct str sha256;       /* of an archive, hex; empty: not said */
+	struct str vcs, commit; /* of version control: "git" */
+	struct str sha256;      /* of an archive, hex; empty: not said */
 	struct str subdirectory;
 };
 
@@ -73,7 +73,8 @@ struct dist_venv {
 
 void parse_dist_pyvenv(struct str text, struct dist_venv *ret);
 
-/* version.py of PyTorch and its companions: `name = 'text'`, `name: Optional[str] = "text"`. 1 a text, 0 None, -ENOENT not there. The last one counts. */
+/* version.py of PyTorch and its companions: `name = 'text'`, `name: Optional[str] = "text"`. 1 a text, 0 None, -ENOENT not there. The last
+ * one counts. */
 int parse_dist_assignment(struct str text, const char *name, struct str *ret);
 
 #endif

@@ -8,7 +8,8 @@
 #define ENTRIES_MAX 4096u
 #define HEAD_BYTES 4096u
 #define NAMES_BYTES 2048u /* before the section headers; that is where linkers put their names */
-#define NAMES_SMALL (48u << 10) /* dynamic strings up to here are read at once; of larger tables first the few that the dynamic section names */
+/* Dynamic strings up to here are read at once; of larger tables first the few that the dynamic section names. */
+#define NAMES_SMALL (48u << 10)
 #define NAMES_WINDOW 1024u
 #define PIECE_MAX (64u << 20)
 
@@ -16,8 +17,18 @@ enum { PT_LOAD = 1, PT_DYNAMIC = 2, PT_INTERP = 3, PT_NOTE = 4 };
 enum { SHT_NOTE = 7, SHT_NOBITS = 8, SHT_DYNSYM = 11, SHT_GNU_VERDEF = 0x6ffffffd, SHT_GNU_VERNEED = 0x6ffffffe };
 #define VERSIONS_MAX (256u << 10)
 enum {
-	DT_NEEDED = 1, DT_HASH = 4, DT_STRTAB = 5, DT_SYMTAB = 6, DT_RELA = 7, DT_STRSZ = 10, DT_SONAME = 14, DT_RPATH = 15, DT_REL = 17,
-	DT_JMPREL = 23, DT_RUNPATH = 29, DT_FLAGS = 30,
+	DT_NEEDED = 1,
+	DT_HASH = 4,
+	DT_STRTAB = 5,
+	DT_SYMTAB = 6,
+	DT_RELA = 7,
+	DT_STRSZ = 10,
+	DT_SONAME = 14,
+	DT_RPATH = 15,
+	DT_REL = 17,
+	DT_JMPREL = 23,
+	DT_RUNPATH = 29,
+	DT_FLAGS = 30,
 };
 #define DT_GNU_HASH 0x6ffffef5u
 #define DT_VERSYM 0x6ffffff0u
@@ -148,7 +159,8 @@ static int read_segments(struct elf *e, const unsigned char header[64])
 	e->segment_count = count;
 	for (size_t i = 0; i < count; i++) {
 		const char *p = raw.ptr + i * 56;
-		e->segments[i] = (struct elf_segment){parse_u32(p), parse_u32(p + 4), parse_u64(p + 8), parse_u64(p + 16), parse_u64(p + 32), parse_u64(p + 40)};
+		e->segments[i] = (struct elf_segment){
+			parse_u32(p), parse_u32(p + 4), parse_u64(p + 8), parse_u64(p + 16), parse_u64(p + 32), parse_u64(p + 40)};
 		const struct elf_segment *s = &e->segments[i];
 		if (s->type == PT_LOAD && !checked_range(s->offset, s->file_size, e->source->size))
 			spoil(e, ELF_TRUNCATED);
@@ -211,8 +223,8 @@ static int read_sections(struct elf *e, const unsigned char header[64])
 	e->section_count = count;
 	for (size_t i = 0; i < count; i++) {
 		const char *p = raw.ptr + i * 64;
-		e->sections[i] = (struct elf_section){"", parse_u32(p + 4), parse_u64(p + 8), parse_u64(p + 16), parse_u64(p + 24), parse_u64(p + 32),
-			parse_u32(p + 40), parse_u32(p + 44), parse_u64(p + 56)};
+		e->sections[i] = (struct elf_section){"", parse_u32(p + 4), parse_u64(p + 8), parse_u64(p + 16), parse_u64(p + 24),
+			parse_u64(p + 32), parse_u32(p + 40), parse_u32(p + 44), parse_u64(p + 56)};
 		const struct elf_section *s = &e->sections[i];
 		if (s->type != SHT_NOBITS && s->type != 0 && !checked_range(s->offset, s->size, e->source->size))
 			spoil(e, ELF_TRUNCATED);
@@ -322,9 +334,18 @@ static void read_dynamic_entry(struct elf *e, struct dynamic *d, uint64_t tag, u
 	case DT_VERDEFNUM: d->verdefnum = value; break;
 	case DT_VERNEED: d->verneed = value; break;
 	case DT_VERNEEDNUM: d->verneednum = value; break;
-	case DT_SONAME: d->soname = value; d->has_soname = true; break;
-	case DT_RPATH: d->rpath = value; d->has_rpath = true; break;
-	case DT_RUNPATH: d->runpath = value; d->has_runpath = true; break;
+	case DT_SONAME:
+		d->soname = value;
+		d->has_soname = true;
+		break;
+	case DT_RPATH:
+		d->rpath = value;
+		d->has_rpath = true;
+		break;
+	case DT_RUNPATH:
+		d->runpath = value;
+		d->has_runpath = true;
+		break;
 	case DT_FLAGS: e->flags = value; break;
 	case DT_FLAGS_1: e->flags_1 = value; break;
 	default: break;
@@ -350,7 +371,7 @@ static const char *distant_string(struct elf *e, uint64_t at)
 		if (memchr(known, '\0', e->names.bytes.len - (at - kept)))
 			return known;
 	}
-	for (uint64_t n = NAMES_WINDOW; ; n = left) {
+	for (uint64_t n = NAMES_WINDOW;; n = left) {
 		if (n > left)
 			n = left;
 		if (parse_elf_bytes(e, e->names_offset + at, n, STRINGS_MAX, &e->names.bytes) < 0) {
@@ -453,7 +474,8 @@ static int read_needs(struct elf *e, const struct dynamic *d)
 			const char *version = dynamic_string(e, parse_u32(t.ptr + aux + 8));
 			if (file && version) {
 				e->needs = arena_grow(e->arena, e->needs, e->need_count, &cap, sizeof *e->needs);
-				e->needs[e->need_count++] = (struct elf_need){file, version, (parse_u16(t.ptr + aux + 4) & 2) != 0, parse_u16(t.ptr + aux + 6)};
+				e->needs[e->need_count++] = (struct elf_need){
+					file, version, (parse_u16(t.ptr + aux + 4) & 2) != 0, parse_u16(t.ptr + aux + 6)};
 			}
 			uint32_t next = parse_u32(t.ptr + aux + 12);
 			if (!next)
@@ -494,7 +516,8 @@ static int read_defines(struct elf *e, const struct dynamic *d)
 	return 0;
 }
 
-/* How many symbols there are stands nowhere in the dynamic section: the section header says it, or DT_HASH, or the table that follows in memory bounds it. */
+/* How many symbols there are stands nowhere in the dynamic section: the section header says it, or DT_HASH, or the table that follows in
+ * memory bounds it. */
 static size_t count_symbols(const struct elf *e, const struct dynamic *d, uint64_t left)
 {
 	for (size_t i = 0; i < e->section_count; i++)
@@ -520,7 +543,8 @@ static void find_symbols(struct elf *e, const struct dynamic *d)
 		left = e->source->size - off;
 	e->symtab_offset = off;
 	e->symbol_count = count_symbols(e, d, left);
-	if (d->versym && parse_elf_offset(e, d->versym, &off, &left) && checked_range(off, (uint64_t)e->symbol_count * 2, e->source->size)) {
+	if (d->versym && parse_elf_offset(e, d->versym, &off, &left) &&
+		checked_range(off, (uint64_t)e->symbol_count * 2, e->source->size)) {
 		e->versym_offset = off;
 		e->versym_count = e->symbol_count;
 	}
@@ -640,8 +664,13 @@ bool parse_elf_symbol(const struct elf *e, size_t index, struct elf_symbol *ret)
 	const char *name = symbol_name(e, index);
 	if (!name)
 		return false;
-	*ret = (struct elf_symbol){.name = name, .version = symbol_version(e, index), .value = parse_u64(p + 8), .size = parse_u64(p + 16),
-		.type = p[4] & 15, .bind = p[4] >> 4, .defined = parse_u16(p + 6) != 0};
+	*ret = (struct elf_symbol){.name = name,
+		.version = symbol_version(e, index),
+		.value = parse_u64(p + 8),
+		.size = parse_u64(p + 16),
+		.type = p[4] & 15,
+		.bind = p[4] >> 4,
+		.defined = parse_u16(p + 6) != 0};
 	return true;
 }
 
@@ -669,8 +698,20 @@ const char *parse_elf_machine_name(uint16_t machine)
 		uint16_t machine;
 		const char *name;
 	} names[] = {
-		{3, "i386"}, {8, "mips"}, {20, "ppc"}, {21, "ppc64"}, {22, "s390x"}, {40, "arm"}, {43, "sparc64"}, {ELF_X86_64, "x86_64"},
-		{ELF_AARCH64, "aarch64"}, {190, "cuda"}, {224, "amdgpu"}, {243, "riscv64"}, {247, "bpf"}, {258, "loongarch64"},
+		{3, "i386"},
+		{8, "mips"},
+		{20, "ppc"},
+		{21, "ppc64"},
+		{22, "s390x"},
+		{40, "arm"},
+		{43, "sparc64"},
+		{ELF_X86_64, "x86_64"},
+		{ELF_AARCH64, "aarch64"},
+		{190, "cuda"},
+		{224, "amdgpu"},
+		{243, "riscv64"},
+		{247, "bpf"},
+		{258, "loongarch64"},
 	};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (names[i].machine == machine)

@@ -86,9 +86,10 @@ struct elf {
 	size_t need_count;
 	struct elf_define *defines;
 	size_t define_count;
-	char build_id[65]; /* hex, "" when there is none */
+	char build_id[65];                 /* hex, "" when there is none */
 	uint64_t names_offset, names_size; /* of the dynamic strings in the file; size 0: none */
-	struct str dynstr; /* all of them; its last byte is followed by a terminator, or is one. A large table: empty until parse_elf_names or parse_elf_symbols */
+	struct str dynstr; /* all of them; its last byte is followed by a terminator, or is one. A large table: empty until parse_elf_names
+			      or parse_elf_symbols */
 	uint64_t symtab_offset, versym_offset;
 	size_t symbol_count, versym_count;
 	const unsigned char *symtab, *versym; /* NULL until parse_elf_symbols */
@@ -111,7 +112,7 @@ bool parse_elf_offset(const struct elf *e, uint64_t vaddr, uint64_t *ret_offset,
 /* The bytes [off, off + len), in the arena; longer than max: -EFBIG. */
 int parse_elf_bytes(const struct elf *e, uint64_t off, uint64_t len, uint64_t max, struct str *ret);
 
-const char *parse_elf_machine_name(uint16_t machine); /* "x86_64", "aarch64", ..., "machine-N" never: NULL when unknown */
+const char *parse_elf_machine_name(uint16_t machine);         /* "x86_64", "aarch64", ..., "machine-N" never: NULL when unknown */
 const char *parse_elf_problem_name(enum elf_problem problem); /* "truncated", ...; NULL for ELF_FINE */
 
 #endif

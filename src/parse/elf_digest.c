@@ -131,8 +131,7 @@ static bool is_interesting(const char *name)
 		if (second != 'y')
 			return false;
 		break;
-	default:
-		return false;
+	default: return false;
 	}
 	for (size_t i = 0; i < sizeof interesting / sizeof *interesting; i++)
 		if (strncmp(name, interesting[i], strlen(interesting[i])) == 0)
@@ -147,14 +146,10 @@ static bool is_torch_symbol(const char *name)
 		return false;
 	name += name[3] == 'K' ? 4 : 3;
 	switch (name[0]) {
-	case '2':
-		return strncmp(name, "2at", 3) == 0;
-	case '3':
-		return strncmp(name, "3c10", 4) == 0;
-	case '5':
-		return strncmp(name, "5torch", 6) == 0;
-	default:
-		return false;
+	case '2': return strncmp(name, "2at", 3) == 0;
+	case '3': return strncmp(name, "3c10", 4) == 0;
+	case '5': return strncmp(name, "5torch", 6) == 0;
+	default: return false;
 	}
 }
 
@@ -164,7 +159,8 @@ static void note_cxx11(struct symbols *s, const char *name)
 		return;
 	if (strstr(name, "__cxx11"))
 		s->cxx11 = 1;
-	else if (s->cxx11 < 0 && (strstr(name, "KSs") || strstr(name, "ESs") || strstr(name, "_Ss"))) /* std::string as it was mangled before */
+	else if (s->cxx11 < 0 &&
+		(strstr(name, "KSs") || strstr(name, "ESs") || strstr(name, "_Ss"))) /* std::string as it was mangled before */
 		s->cxx11 = 0;
 }
 
@@ -181,15 +177,16 @@ static void put_symbol(struct buf *b, const struct elf_symbol *sym)
 
 static bool is_of_family(const char *library)
 {
-	static const char *const families[] = {"libnccl", "librccl", "libtorch", "libc10", "libcu", "libnv", "libmkl", "libitt", "libpython", "libnpp"};
+	static const char *const families[] = {
+		"libnccl", "librccl", "libtorch", "libc10", "libcu", "libnv", "libmkl", "libitt", "libpython", "libnpp"};
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
 		if (strncmp(library, families[i], strlen(families[i])) == 0)
 			return true;
 	return false;
 }
 
-/* Can it have names of interest at all? A library with a name of its own that neither belongs to CUDA, NCCL or PyTorch nor asks for one of these has none;
- * extension modules and plugins have no name of their own. */
+/* Can it have names of interest at all? A library with a name of its own that neither belongs to CUDA, NCCL or PyTorch nor asks for one of
+ * these has none; extension modules and plugins have no name of their own. */
 static bool may_have_names(const struct elf *e)
 {
 	if (!e->soname || is_of_family(e->soname))
@@ -200,8 +197,8 @@ static bool may_have_names(const struct elf *e)
 	return false;
 }
 
-/* Where names of interest lie among the dynamic strings. A linker may let a name be the tail of another one (so it is with NCCL, whose functions have a second name with a p
- * before it): a hit is a range, and the symbol that begins in it says the rest. */
+/* Where names of interest lie among the dynamic strings. A linker may let a name be the tail of another one (so it is with NCCL, whose
+ * functions have a second name with a p before it): a hit is a range, and the symbol that begins in it says the rest. */
 struct hit {
 	size_t from, to; /* offsets at which a name of interest may begin */
 	int backend;     /* -1: a plain name */
@@ -266,7 +263,8 @@ static void find_backends(const struct elf *e, struct hits *h)
 /* Has it a version that only its symbols tell? */
 static bool has_versioned_name(const struct elf *e)
 {
-	static const char *const versioned[] = {"libcudnn", "libcufft.so", "libcusolver.so", "libcurand.so", "libnvrtc.so", "libnvJitLink.so"}; /* put_library_version looks up others */
+	static const char *const versioned[] = {"libcudnn", "libcufft.so", "libcusolver.so", "libcurand.so", "libnvrtc.so",
+		"libnvJitLink.so"}; /* put_library_version looks up others */
 	for (size_t i = 0; i < sizeof versioned / sizeof *versioned; i++)
 		if (e->soname && strncmp(e->soname, versioned[i], strlen(versioned[i])) == 0)
 			return true;
@@ -366,7 +364,8 @@ static struct str read_only_data(const struct elf *e)
 	for (size_t i = 0; i < e->segment_count && !e->section_count; i++) {
 		const struct elf_segment *p = &e->segments[i];
 		struct str more;
-		if (p->type == 1 && !(p->flags & 2) && p->file_size > data.len && parse_elf_bytes(e, p->offset, p->file_size, RODATA_MAX, &more) == 0)
+		if (p->type == 1 && !(p->flags & 2) && p->file_size > data.len &&
+			parse_elf_bytes(e, p->offset, p->file_size, RODATA_MAX, &more) == 0)
 			data = more;
 	}
 	return data;
@@ -409,8 +408,9 @@ static bool put_collective(struct str data, const char *mark, const char *key, c
 			continue;
 		buf_fmt(b, "%s %.*s", key, (int)version.len, version.ptr);
 		size_t tool = str_find(rest, with, version.len);
-		struct str toolkit = tool == SIZE_MAX ? str_find(rest, "CUDA ", 0) == SIZE_MAX ? str_n("", 0) : version_at(str_skip(rest, str_find(rest, "CUDA ", 0) + 5))
-						      : version_at(str_skip(rest, tool + strlen(with)));
+		struct str toolkit = tool == SIZE_MAX
+			? str_find(rest, "CUDA ", 0) == SIZE_MAX ? str_n("", 0) : version_at(str_skip(rest, str_find(rest, "CUDA ", 0) + 5))
+			: version_at(str_skip(rest, tool + strlen(with)));
 		if (toolkit.len)
 			buf_fmt(b, " %s %.*s", with_key, (int)toolkit.len, toolkit.ptr);
 		buf_char(b, '\n');
@@ -449,7 +449,8 @@ static bool stored_constant(const struct elf *e, const char *symbol, uint32_t *r
 static void put_nccl(const struct elf *e, struct str data, struct buf *b)
 {
 	uint32_t code;
-	if (put_collective(data, "NCCL version ", "nccl", "cuda", "cuda", b) || put_collective(data, "RCCL version ", "rccl", "hip", "hip", b))
+	if (put_collective(data, "NCCL version ", "nccl", "cuda", "cuda", b) ||
+		put_collective(data, "RCCL version ", "rccl", "hip", "hip", b))
 		return;
 	if (!stored_constant(e, "ncclGetVersion", &code, NULL) && !stored_constant(e, "pncclGetVersion", &code, NULL))
 		return;
@@ -459,17 +460,18 @@ static void put_nccl(const struct elf *e, struct str data, struct buf *b)
 		buf_fmt(b, "nccl %u.%u.%u\n", code / 1000, code / 100 % 10, code % 100);
 }
 
-/* cuDNN's parts export their version as a constant of four bytes: 0x00091300 is 9.19.0 (cuDNN 9.19); decimal, as in CUDNN_VERSION, is taken too. */
+/* cuDNN's parts export their version as a constant of four bytes: 0x00091300 is 9.19.0 (cuDNN 9.19); decimal, as in CUDNN_VERSION, is taken
+ * too. */
 static bool put_cudnn_version(const struct elf *e, struct buf *b)
 {
-	static const char *const names[] = {"cudnn_graph_version", "cudnn_ops_infer_version", "cudnn_cnn_infer_version", "cudnn_adv_infer_version", "cudnn_ops_train_version",
-		"cudnn_cnn_train_version", "cudnn_adv_train_version"};
+	static const char *const names[] = {"cudnn_graph_version", "cudnn_ops_infer_version", "cudnn_cnn_infer_version",
+		"cudnn_adv_infer_version", "cudnn_ops_train_version", "cudnn_cnn_train_version", "cudnn_adv_train_version"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct elf_symbol sym;
 		uint64_t off, left;
 		unsigned char raw[4];
-		if (!parse_elf_find_symbol(e, names[i], true, &sym) || sym.size != 4 || !parse_elf_offset(e, sym.value, &off, &left) || left < 4 ||
-			parse_source_read(e->source, off, raw, 4) < 0)
+		if (!parse_elf_find_symbol(e, names[i], true, &sym) || sym.size != 4 || !parse_elf_offset(e, sym.value, &off, &left) ||
+			left < 4 || parse_source_read(e->source, off, raw, 4) < 0)
 			continue;
 		uint32_t v = parse_u32(raw);
 		if (v >> 16 >= 7 && v >> 16 < 100)
@@ -493,7 +495,8 @@ static void put_cudart_version(const struct elf *e, struct buf *b)
 		return;
 	for (size_t i = 0; i + 14 <= text.len; i++) {
 		const unsigned char *p = (const unsigned char *)text.ptr + i;
-		if (p[0] != 0x48 || p[1] != 0x85 || p[2] != 0xff || p[3] != 0x74 || p[5] != 0xc7 || p[6] != 0x07 || p[11] != 0x31 || p[12] != 0xc0 || p[13] != 0xc3)
+		if (p[0] != 0x48 || p[1] != 0x85 || p[2] != 0xff || p[3] != 0x74 || p[5] != 0xc7 || p[6] != 0x07 || p[11] != 0x31 ||
+			p[12] != 0xc0 || p[13] != 0xc3)
 			continue;
 		uint32_t v = parse_u32(p + 7);
 		if (v < 9000 || v > 99990 || v % 10)
@@ -512,8 +515,11 @@ static void put_library_version(const struct elf *e, struct buf *b)
 		const char *soname, *symbol;
 		bool two;
 	} known[] = {
-		{"libcufft.so", "cufftGetVersion", false}, {"libcusolver.so", "cusolverGetVersion", false}, {"libcurand.so", "curandGetVersion", false},
-		{"libnvrtc.so", "nvrtcVersion", true}, {"libnvJitLink.so", "nvJitLinkVersion", true},
+		{"libcufft.so", "cufftGetVersion", false},
+		{"libcusolver.so", "cusolverGetVersion", false},
+		{"libcurand.so", "curandGetVersion", false},
+		{"libnvrtc.so", "nvrtcVersion", true},
+		{"libnvJitLink.so", "nvJitLinkVersion", true},
 	};
 	struct str soname = str_of(e->soname ? e->soname : "");
 	if (str_starts(soname, "libcudnn") && put_cudnn_version(e, b))
@@ -544,11 +550,13 @@ static void put_numpy(struct str data, struct buf *b)
 
 static void put_constants(const struct elf *e, const struct symbols *s, struct buf *b)
 {
-	static const char *const strings[] = {"ProcessGroupNCCL", "ProcessGroupGloo", "ProcessGroupMPI", "ProcessGroupUCC", "ProcessGroupXCCL", "_nccl_version", "_cuda_getArchFlags"};
+	static const char *const strings[] = {"ProcessGroupNCCL", "ProcessGroupGloo", "ProcessGroupMPI", "ProcessGroupUCC",
+		"ProcessGroupXCCL", "_nccl_version", "_cuda_getArchFlags"};
 	struct str soname = str_of(e->soname ? e->soname : "");
 	bool torch_python = str_starts(soname, "libtorch_python");
 	bool nccl = s->nccl_defined || str_starts(soname, "libnccl.so") || str_starts(soname, "librccl.so");
-	bool extension = s->python && !e->interp && !str_starts(soname, "libpython"); /* not the interpreter, which has many PyInit_ and large data */
+	bool extension = s->python && !e->interp &&
+		!str_starts(soname, "libpython"); /* not the interpreter, which has many PyInit_ and large data */
 	if (torch_python || nccl || extension) {
 		struct str data = read_only_data(e);
 		if (nccl)
@@ -632,7 +640,8 @@ static void read_need(struct arena *a, struct elf_digest *d, struct str rest)
 	if (!str_next_word(&rest, &library) || !str_next_word(&rest, &version))
 		return;
 	d->needs = arena_grow(a, d->needs, d->need_count, &d->caps[CAP_NEEDS], sizeof *d->needs);
-	d->needs[d->need_count++] = (struct elf_need){str_dup(a, library), str_dup(a, version), str_next_word(&rest, &weak) && str_is(weak, "weak"), 0};
+	d->needs[d->need_count++] = (struct elf_need){
+		str_dup(a, library), str_dup(a, version), str_next_word(&rest, &weak) && str_is(weak, "weak"), 0};
 }
 
 static void read_symbol(struct arena *a, struct elf_digest *d, struct str rest, bool defined)
@@ -641,7 +650,8 @@ static void read_symbol(struct arena *a, struct elf_digest *d, struct str rest, 
 	if (!str_next_word(&rest, &name))
 		return;
 	d->symbols = arena_grow(a, d->symbols, d->symbol_count, &d->caps[CAP_SYMBOLS], sizeof *d->symbols);
-	d->symbols[d->symbol_count++] = (struct elf_digest_symbol){str_dup(a, name), str_next_word(&rest, &version) ? str_dup(a, version) : NULL, defined};
+	d->symbols[d->symbol_count++] = (struct elf_digest_symbol){
+		str_dup(a, name), str_next_word(&rest, &version) ? str_dup(a, version) : NULL, defined};
 }
 
 static void read_code(struct arena *a, struct elf_digest *d, struct str rest, enum fatbin_kind kind)
@@ -684,8 +694,15 @@ static const char **text_of(struct elf_digest *d, struct str key)
 		const char *key;
 		const char **value;
 	} texts[] = {
-		{"machine", &d->machine}, {"interp", &d->interp}, {"soname", &d->soname}, {"rpath", &d->rpath}, {"runpath", &d->runpath}, {"build_id", &d->build_id},
-		{"glibcxx_max", &d->glibcxx_max}, {"version", &d->version}, {"problem", &d->problem},
+		{"machine", &d->machine},
+		{"interp", &d->interp},
+		{"soname", &d->soname},
+		{"rpath", &d->rpath},
+		{"runpath", &d->runpath},
+		{"build_id", &d->build_id},
+		{"glibcxx_max", &d->glibcxx_max},
+		{"version", &d->version},
+		{"problem", &d->problem},
 	};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		if (str_is(key, texts[i].key))

@@ -1,7 +1,7 @@
 /* What Davy keeps of a program or shared library: a short text, made from the file once and read back everywhere.
  *
- * A snapshot stores the text instead of the library, a test fixture is such a text written by hand. One line is one statement, the first word
- * says what, order does not matter, unknown words are ignored, a line that begins with # is a comment:
+ * A snapshot stores the text instead of the library, a test fixture is such a text written by hand. One line is one statement, the first
+ * word says what, order does not matter, unknown words are ignored, a line that begins with # is a comment:
  *
  *   class 32                     a 32-bit file (64 is not written)
  *   machine x86_64               or aarch64, ...
@@ -33,8 +33,9 @@
  *   gpu_code incomplete          a bound stopped the search, or bundles are compressed
  *   problem truncated            empty, not-elf, lfs-pointer, truncated, wrong-machine (32-bit, big-endian), damaged
  *
- * Weak undefined symbols are left out. Symbols of interest begin with nccl, __nvJitLink, nvJitLink, iJIT_, cuTensorMap, cublasLt or PyInit_. `defines` and `undefined` with
- * c10d::ProcessGroupX (NCCL, Gloo, MPI, UCC, XCCL) say that a mangled symbol names that class: the back end is compiled in.
+ * Weak undefined symbols are left out. Symbols of interest begin with nccl, __nvJitLink, nvJitLink, iJIT_, cuTensorMap, cublasLt or
+ * PyInit_. `defines` and `undefined` with c10d::ProcessGroupX (NCCL, Gloo, MPI, UCC, XCCL) say that a mangled symbol names that class: the
+ * back end is compiled in.
  */
 #ifndef PARSE_ELF_DIGEST_H
 #define PARSE_ELF_DIGEST_H

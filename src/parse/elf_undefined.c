@@ -11,10 +11,11 @@ struct name {
 #define BEGINNINGS 65536u
 
 struct elf_undefined {
-	uint64_t beginning[BEGINNINGS / 64]; /* a bit for each way in which a wanted name begins: most names of other libraries begin otherwise */
+	uint64_t beginning[BEGINNINGS /
+		64];        /* a bit for each way in which a wanted name begins: most names of other libraries begin otherwise */
 	struct name *names; /* in the order of the table */
 	size_t count, left;
-	uint32_t *slots;    /* index + 1; 0: free */
+	uint32_t *slots; /* index + 1; 0: free */
 	size_t mask;
 };
 
@@ -51,7 +52,9 @@ struct elf_undefined *parse_elf_undefined(struct arena *a, struct elf *needing, 
 	size_t size = 64;
 	while (size < needing->symbol_count * 2)
 		size *= 2;
-	*u = (struct elf_undefined){.names = arena_array(a, needing->symbol_count + 1, sizeof *u->names), .slots = arena_array(a, size, sizeof *u->slots), .mask = size - 1};
+	*u = (struct elf_undefined){.names = arena_array(a, needing->symbol_count + 1, sizeof *u->names),
+		.slots = arena_array(a, size, sizeof *u->slots),
+		.mask = size - 1};
 	for (size_t i = 1; i < needing->symbol_count; i++) {
 		struct elf_symbol s;
 		if (!parse_elf_symbol(needing, i, &s) || s.defined || s.bind != 1 || !*s.name || (skip && skip(s.name, arg)))

@@ -1,7 +1,8 @@
-/* Which symbols a file needs and nobody has: put the file's undefined names into a set, take out what each provider defines, see what stays.
+/* Which symbols a file needs and nobody has: put the file's undefined names into a set, take out what each provider defines, see what
+ * stays.
  *
- * Weak references are left out, versions are not compared (parse/elf_digest.h's verneed and verdef say that). Names belong to the arena of the
- * file that needs them, which must outlive the set.
+ * Weak references are left out, versions are not compared (parse/elf_digest.h's verneed and verdef say that). Names belong to the arena of
+ * the file that needs them, which must outlive the set.
  */
 #ifndef PARSE_ELF_UNDEFINED_H
 #define PARSE_ELF_UNDEFINED_H

@@ -18,8 +18,8 @@
 enum { ENTRY_PTX = 1, ENTRY_CUBIN = 2, ENTRY_LTO = 8 };
 #define FLAG_ARCH_SPECIFIC 0x100000u
 #define FLAG_FAMILY 0x200000u
-/* A cubin without any kernel has 1.4 to 1.8 KB, from sm_100 on up to 2.3 KB; with one empty kernel 2.8 and 5.0 KB. PTX without a kernel is its three
- * directives, 56 bytes (nvcc 13.0). */
+/* A cubin without any kernel has 1.4 to 1.8 KB, from sm_100 on up to 2.3 KB; with one empty kernel 2.8 and 5.0 KB. PTX without a kernel is
+ * its three directives, 56 bytes (nvcc 13.0). */
 #define STUB_BYTES 2048u
 #define STUB_BYTES_100 3072u
 #define STUB_BYTES_PTX 72u
@@ -29,8 +29,8 @@ struct walk {
 	struct fatbin *out;
 	uint64_t window_off;
 	size_t window_len;
-	size_t read_len;   /* what the next read takes: less when windows serve once, as over many small containers far apart */
-	unsigned served;   /* how often this window served */
+	size_t read_len; /* what the next read takes: less when windows serve once, as over many small containers far apart */
+	unsigned served; /* how often this window served */
 	uint64_t gap;
 	unsigned char window[WINDOW];
 	unsigned char block[SEARCH_BLOCK];
@@ -258,7 +258,7 @@ static int walk_bundles(struct walk *w, uint64_t start, uint64_t end)
 		if (memcmp(h, mark, 24) != 0) {
 			if (memcmp(h, "CCOB", 4) == 0)
 				w->out->incomplete = true; /* compressed: the list inside cannot be read */
-			at += 4096; /* bundles start on pages */
+			at += 4096;                        /* bundles start on pages */
 			continue;
 		}
 		bundles++;
@@ -343,7 +343,12 @@ static int walk_section(struct walk *w, const struct elf_section *s, bool cuda)
 		return walk_bundles(w, s->offset, end);
 	if (place == PLACE_GENERAL && (!cuda || s->size > GENERAL_MAX))
 		return 0;
-	int r = walk_range(w, s->offset, end, place == PLACE_OWN ? GAP_MAX : place == PLACE_GENERAL ? GENERAL_MAX : strcmp(s->name, ".cask_resource") == 0 ? GAP_MAX : FIRST_GAP_MAX, &found);
+	int r = walk_range(w, s->offset, end,
+		place == PLACE_OWN                               ? GAP_MAX
+			: place == PLACE_GENERAL                 ? GENERAL_MAX
+			: strcmp(s->name, ".cask_resource") == 0 ? GAP_MAX
+								 : FIRST_GAP_MAX,
+		&found);
 	if (found && place != PLACE_OWN)
 		w->out->hidden = true;
 	return r;

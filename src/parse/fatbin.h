@@ -18,13 +18,13 @@ enum fatbin_kind { FATBIN_SASS, FATBIN_PTX, FATBIN_LTO, FATBIN_HSACO };
 
 struct fatbin_code {
 	enum fatbin_kind kind;
-	uint32_t arch;          /* 90; of FATBIN_HSACO 0 */
-	char suffix;            /* 'a', 'f' or 0 */
-	uint16_t isa_major, isa_minor; /* highest PTX ISA version of PTX entries */
+	uint32_t arch;                         /* 90; of FATBIN_HSACO 0 */
+	char suffix;                           /* 'a', 'f' or 0 */
+	uint16_t isa_major, isa_minor;         /* highest PTX ISA version of PTX entries */
 	uint16_t isa_low_major, isa_low_minor; /* lowest */
 	uint64_t entries, stubs;
-	uint64_t bytes;         /* uncompressed where the header tells */
-	char name[24];          /* sm_90a, compute_90, lto_90, gfx942 */
+	uint64_t bytes; /* uncompressed where the header tells */
+	char name[24];  /* sm_90a, compute_90, lto_90, gfx942 */
 };
 
 struct fatbin {

@@ -1,8 +1,9 @@
 /* Frames: what the nodes of `davy cluster` say to one another.
  *
- * A frame is a header of FRAME_HEADER bytes ("DAVY", version, type, two zero bytes, length of the body, token of the job) and a body of fields; all numbers are big-endian. A
- * field is a tag, a length and bytes: a number of eight bytes, or a text. Whoever knows the port may send anything: every length is checked before it is
- * used, unknown tags are passed over, a tag that comes twice counts once. Texts point into the bytes that were parsed and are not terminated.
+ * A frame is a header of FRAME_HEADER bytes ("DAVY", version, type, two zero bytes, length of the body, token of the job) and a body of
+ * fields; all numbers are big-endian. A field is a tag, a length and bytes: a number of eight bytes, or a text. Whoever knows the port may
+ * send anything: every length is checked before it is used, unknown tags are passed over, a tag that comes twice counts once. Texts point
+ * into the bytes that were parsed and are not terminated.
  */
 #ifndef PARSE_FRAME_H
 #define PARSE_FRAME_H
@@ -19,8 +20,8 @@ struct frame {
 	struct str body;
 };
 
-/* Takes the next frame off *rest. 1 a frame; 0 more bytes are needed; -EBADMSG no frame of ours; -EPROTONOSUPPORT another version; -EMSGSIZE a body longer than `max`.
- * *rest is untouched unless 1. */
+/* Takes the next frame off *rest. 1 a frame; 0 more bytes are needed; -EBADMSG no frame of ours; -EPROTONOSUPPORT another version;
+ * -EMSGSIZE a body longer than `max`. *rest is untouched unless 1. */
 int parse_frame_next(struct str *rest, size_t max, struct frame *ret);
 
 struct frame_fields {

@@ -159,7 +159,8 @@ static void keep_point(struct inflate_stream *s)
 		s->points = more;
 		s->point_cap = cap;
 	}
-	struct point p = {.in = s->in_at - s->z.avail_in, .out = s->out_at, .bits = s->z.data_type & 7, .window = malloc(WINDOW), .window_n = WINDOW};
+	struct point p = {
+		.in = s->in_at - s->z.avail_in, .out = s->out_at, .bits = s->z.data_type & 7, .window = malloc(WINDOW), .window_n = WINDOW};
 	uInt n = 0;
 	if (!p.window || inflateGetDictionary(&s->z, p.window, &n) != Z_OK) {
 		free(p.window);

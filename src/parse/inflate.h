@@ -1,7 +1,8 @@
 /* Random access into a deflate stream, without unpacking it to anywhere.
  *
- * A stream gives bytes at any offset. Reading forward costs what inflating costs; going back starts at the nearest of the points that were kept on the way (one every 4 MiB, 32 KiB
- * of memory each). The work is bounded: a stream that has been gone over many times refuses. Not for two threads at once.
+ * A stream gives bytes at any offset. Reading forward costs what inflating costs; going back starts at the nearest of the points that were
+ * kept on the way (one every 4 MiB, 32 KiB of memory each). The work is bounded: a stream that has been gone over many times refuses. Not
+ * for two threads at once.
  */
 #ifndef PARSE_INFLATE_H
 #define PARSE_INFLATE_H

@@ -82,7 +82,7 @@ static const char *read_unicode(const char *p, const char *end, unsigned *ret)
 		return NULL;
 	p += 4;
 	if (c >= 0xd800 && c < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u' && read_hex4(p + 2, end, &low) == 0 && low >= 0xdc00 &&
-	    low < 0xe000) {
+		low < 0xe000) {
 		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 		p += 6;
 	} else if (c >= 0xd800 && c < 0xe000) {
@@ -269,9 +269,7 @@ static int read_value(struct reader *r, int depth, struct json *v)
 		v->type = *r->at == '{' ? JSON_OBJECT : JSON_ARRAY;
 		r->at++;
 		return read_members(r, depth, v);
-	case '"':
-		v->type = JSON_TEXT;
-		return read_text(r, &v->text);
+	case '"': v->type = JSON_TEXT; return read_text(r, &v->text);
 	case 't':
 	case 'f':
 		v->type = JSON_BOOL;

@@ -1,7 +1,7 @@
 /* JSON: text → a tree in the arena.
  *
- * Reads what RFC 8259 allows and NaN, Infinity (as null), which Python writes. Depth, number of values and size are bounded. Texts are unescaped;
- * lone surrogates become U+FFFD. Nothing is copied that needs no unescaping: the input must live as long as the tree.
+ * Reads what RFC 8259 allows and NaN, Infinity (as null), which Python writes. Depth, number of values and size are bounded. Texts are
+ * unescaped; lone surrogates become U+FFFD. Nothing is copied that needs no unescaping: the input must live as long as the tree.
  */
 #ifndef PARSE_JSON_H
 #define PARSE_JSON_H
@@ -29,8 +29,8 @@ struct json {
 	struct json *next; /* the next element or member */
 };
 
-/* 0; -EINVAL not JSON; -E2BIG too deep or too many values. *ret_offset (may be NULL) tells where reading stopped. What follows the first value is an
- * error unless it is blank. */
+/* 0; -EINVAL not JSON; -E2BIG too deep or too many values. *ret_offset (may be NULL) tells where reading stopped. What follows the first
+ * value is an error unless it is blank. */
 int parse_json(struct arena *a, struct str text, const struct json **ret, size_t *ret_offset);
 /* The first value of a text that goes on after it (one value on each line, say): *rest moves behind it. -ENODATA: only blanks are left. */
 int parse_json_next(struct arena *a, struct str *rest, const struct json **ret);

@@ -4,7 +4,40 @@
 
 /* 1: a byte that may end or interrupt a text: quote, backslash, control. */
 static const unsigned char special[256] = {
-	1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, ['"'] = 1, ['\\'] = 1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	1,
+	['"'] = 1,
+	['\\'] = 1,
 };
 
 static void skip_blanks(struct json_scan *s)
@@ -111,24 +144,16 @@ int json_scan_value(struct json_scan *s, struct json_token *ret)
 		ret->type = JSON_TEXT;
 		return scan_text(s, &ret->raw, &ret->escaped);
 	case '{':
-	case '[':
-		ret->type = *s->at++ == '{' ? JSON_OBJECT : JSON_ARRAY;
-		return 0;
+	case '[': ret->type = *s->at++ == '{' ? JSON_OBJECT : JSON_ARRAY; return 0;
 	case 't':
 		ret->type = JSON_BOOL;
 		ret->truth = true;
 		return scan_word(s, "true", ret);
-	case 'f':
-		ret->type = JSON_BOOL;
-		return scan_word(s, "false", ret);
-	case 'n':
-		return scan_word(s, "null", ret);
-	case 'N': /* Python writes these */
-		return scan_word(s, "NaN", ret);
-	case 'I':
-		return scan_word(s, "Infinity", ret);
-	default:
-		return scan_number(s, ret);
+	case 'f': ret->type = JSON_BOOL; return scan_word(s, "false", ret);
+	case 'n': return scan_word(s, "null", ret);
+	case 'N': /* Python writes these */ return scan_word(s, "NaN", ret);
+	case 'I': return scan_word(s, "Infinity", ret);
+	default: return scan_number(s, ret);
 	}
 }
 
@@ -254,7 +279,8 @@ long json_scan_unescape(const struct json_token *t, char *out)
 		if (*p++ != 'u' || hex4(p, end, &c) < 0)
 			return -EINVAL;
 		p += 4;
-		if (c >= 0xd800 && c < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u' && hex4(p + 2, end, &low) == 0 && low >= 0xdc00 && low < 0xe000) {
+		if (c >= 0xd800 && c < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u' && hex4(p + 2, end, &low) == 0 &&
+			low >= 0xdc00 && low < 0xe000) {
 			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 			p += 6;
 		} else if (c >= 0xd800 && c < 0xe000) {

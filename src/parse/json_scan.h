@@ -24,8 +24,9 @@ struct json_token {
 
 /* All give 0 (or 1 where said), -EINVAL: this is no JSON, -ENODATA: the input ends too early, -E2BIG: too deep. */
 int json_scan_value(struct json_scan *s, struct json_token *ret);
-int json_scan_member(struct json_scan *s, int number, struct str *ret_key); /* 1: the value follows; 0: the object ends. Escapes in keys stay as they are */
-int json_scan_element(struct json_scan *s, int number);                     /* 1: the value follows; 0: the array ends */
+int json_scan_member(struct json_scan *s, int number,
+	struct str *ret_key);                           /* 1: the value follows; 0: the object ends. Escapes in keys stay as they are */
+int json_scan_element(struct json_scan *s, int number); /* 1: the value follows; 0: the array ends */
 int json_scan_skip(struct json_scan *s);
 
 /* The text of an escaped token, at most raw.len bytes, into `out`. Its length, or -EINVAL. */

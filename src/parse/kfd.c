@@ -22,6 +22,6 @@ int parse_kfd_gfx(struct arena *a, int64_t target, const char **ret)
 
 const char *parse_kfd_address(struct arena *a, int64_t domain, int64_t location)
 {
-	return arena_printf(a, "%04x:%02x:%02x.%x", (unsigned)domain & 0xffffffffU, (unsigned)(location >> 8) & 0xff, (unsigned)(location >> 3) & 0x1f,
-	                    (unsigned)location & 7);
+	return arena_printf(a, "%04x:%02x:%02x.%x", (unsigned)domain & 0xffffffffU, (unsigned)(location >> 8) & 0xff,
+		(unsigned)(location >> 3) & 0x1f, (unsigned)location & 7);
 }

@@ -68,7 +68,8 @@ bool parse_ldcache_entry(const struct ldcache *c, uint32_t index, struct ldcache
 	if (index >= c->count)
 		return false;
 	const char *p = c->entries + (size_t)index * NEW_ENTRY;
-	struct ldcache_entry e = {.name = string_at(c, parse_u32(p + 4)), .path = string_at(c, parse_u32(p + 8)), .flags = parse_u32(p), .hwcaps = {"", 0}};
+	struct ldcache_entry e = {
+		.name = string_at(c, parse_u32(p + 4)), .path = string_at(c, parse_u32(p + 8)), .flags = parse_u32(p), .hwcaps = {"", 0}};
 	uint64_t hwcap = parse_u64(p + 16);
 	if (!e.name.ptr || !e.path.ptr)
 		return false;
@@ -93,7 +94,14 @@ static const char *machine_of(uint32_t flags)
 		uint32_t flags;
 		const char *machine;
 	} machines[] = {
-		{0x0003, "i386"}, {0x0303, "x86_64"}, {0x0403, "s390x"}, {0x0503, "ppc64"}, {0x0803, "x32"}, {0x0903, "arm"}, {0x0a03, "aarch64"}, {0x0b03, "arm"},
+		{0x0003, "i386"},
+		{0x0303, "x86_64"},
+		{0x0403, "s390x"},
+		{0x0503, "ppc64"},
+		{0x0803, "x32"},
+		{0x0903, "arm"},
+		{0x0a03, "aarch64"},
+		{0x0b03, "arm"},
 		{0x1003, "riscv64"},
 	};
 	for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
@@ -113,7 +121,8 @@ int parse_ldcache_text(struct str bytes, struct buf *ret)
 	struct ldcache_entry e;
 	int r = parse_ldcache(bytes, &c);
 	for (uint32_t i = 0; r == 0 && i < c.count; i++) {
-		if (!parse_ldcache_entry(&c, i, &e) || !machine_of(e.flags) || !is_one_line(e.name) || str_find_char(e.name, ' ', 0) != SIZE_MAX || !is_one_line(e.path))
+		if (!parse_ldcache_entry(&c, i, &e) || !machine_of(e.flags) || !is_one_line(e.name) ||
+			str_find_char(e.name, ' ', 0) != SIZE_MAX || !is_one_line(e.path))
 			continue;
 		buf_fmt(ret, "%s ", machine_of(e.flags));
 		if (e.hwcaps.len && is_one_line(e.hwcaps))

@@ -14,8 +14,8 @@
  *   demo @ file:///srv/demo-1.0-py3-none-any.whl#sha256=<hex>  # davy version=1.0 record=sha256=<digest>
  *   -e /src/tool  # davy name=tool version=0.1
  *
- * Pure. Slices point into the text handed in. Untrusted: names and versions are checked as pip would, nothing else is taken from the file into commands
- * without quoting.
+ * Pure. Slices point into the text handed in. Untrusted: names and versions are checked as pip would, nothing else is taken from the file
+ * into commands without quoting.
  */
 #ifndef PARSE_LOCK_H
 #define PARSE_LOCK_H
@@ -28,7 +28,7 @@ enum lock_kind { LOCK_PIP, LOCK_INSTALLED, LOCK_CONDA };
 
 struct lock_package {
 	enum lock_kind kind;
-	const char *name; /* canonical (PEP 503) */
+	const char *name;   /* canonical (PEP 503) */
 	struct str version; /* empty: not known */
 	struct str build;   /* of conda */
 	struct str source;  /* what pip is given instead of name==version: a URL or a path; empty: an index */
@@ -39,7 +39,7 @@ struct lock_package {
 };
 
 struct lock {
-	bool complete; /* a lock of davy's: what it does not name was not there */
+	bool complete;                                /* a lock of davy's: what it does not name was not there */
 	struct str python, arch, libc, torch, driver; /* empty: not said */
 	struct lock_package *packages;
 	size_t count, cap;

@@ -34,7 +34,8 @@ int parse_modinfo_sections(struct str head, uint64_t file_size, uint64_t *ret_of
 	return 0;
 }
 
-int parse_modinfo_section(struct str table, unsigned index, uint64_t file_size, uint64_t *ret_offset, uint64_t *ret_bytes, unsigned *ret_name)
+int parse_modinfo_section(
+	struct str table, unsigned index, uint64_t file_size, uint64_t *ret_offset, uint64_t *ret_bytes, unsigned *ret_name)
 {
 	uint64_t offset, bytes;
 	size_t at = (size_t)index * SECTION_HEADER_BYTES;

@@ -19,8 +19,8 @@ int parse_pci_uevent(struct str text, struct pci_id *ret);
 int parse_pci_speed(struct str text, double *ret_gts);
 /* aer_dev_fatal, aer_dev_nonfatal: the line TOTAL_... */
 int parse_pci_aer_total(struct str text, int64_t *ret);
-/* Does the port whose configuration space this is redirect peer-to-peer requests or completions upstream? -ENODATA: the extended space is not
- * there (the kernel shows it to root only). A port without the capability redirects nothing. */
+/* Does the port whose configuration space this is redirect peer-to-peer requests or completions upstream? -ENODATA: the extended space is
+ * not there (the kernel shows it to root only). A port without the capability redirects nothing. */
 int parse_pci_acs_redirect(struct str config, bool *ret);
 
 #endif

@@ -42,8 +42,14 @@ struct word {
 
 /* The longer words stand before their beginnings. */
 static const struct word pre_words[] = {
-	{"alpha", PEP440_ALPHA},	 {"a", PEP440_ALPHA},	      {"beta", PEP440_BETA},	{"b", PEP440_BETA},
-	{"preview", PEP440_CANDIDATE}, {"pre", PEP440_CANDIDATE}, {"rc", PEP440_CANDIDATE}, {"c", PEP440_CANDIDATE},
+	{"alpha", PEP440_ALPHA},
+	{"a", PEP440_ALPHA},
+	{"beta", PEP440_BETA},
+	{"b", PEP440_BETA},
+	{"preview", PEP440_CANDIDATE},
+	{"pre", PEP440_CANDIDATE},
+	{"rc", PEP440_CANDIDATE},
+	{"c", PEP440_CANDIDATE},
 	{NULL, 0},
 };
 static const struct word post_words[] = {{"post", 1}, {"rev", 1}, {"r", 1}, {NULL, 0}};
@@ -314,9 +320,9 @@ static const char *const operators[] = {"===", "~=", "==", "!=", "<=", ">=", "<"
 
 struct specifier {
 	enum operator op;
-	bool wildcard;     /* == or != with .* */
-	bool any_text;     /* === with something that is no version */
-	struct str text;   /* of === */
+	bool wildcard;   /* == or != with .* */
+	bool any_text;   /* === with something that is no version */
+	struct str text; /* of === */
 	struct pep440 version;
 };
 
@@ -407,18 +413,12 @@ static bool satisfies(const struct specifier *s, const struct pep440 *v)
 {
 	const struct pep440 *w = &s->version;
 	switch (s->op) {
-	case OP_IDENTICAL:
-		return is_identical(s, v);
-	case OP_COMPATIBLE:
-		return compare_public(v, w) >= 0 && has_prefix(v, w, count_numbers(w->release) - 1);
-	case OP_EQUAL:
-		return is_equal(s, v);
-	case OP_NOT_EQUAL:
-		return !is_equal(s, v);
-	case OP_AT_MOST:
-		return compare_public(v, w) <= 0;
-	case OP_AT_LEAST:
-		return compare_public(v, w) >= 0;
+	case OP_IDENTICAL: return is_identical(s, v);
+	case OP_COMPATIBLE: return compare_public(v, w) >= 0 && has_prefix(v, w, count_numbers(w->release) - 1);
+	case OP_EQUAL: return is_equal(s, v);
+	case OP_NOT_EQUAL: return !is_equal(s, v);
+	case OP_AT_MOST: return compare_public(v, w) <= 0;
+	case OP_AT_LEAST: return compare_public(v, w) >= 0;
 	case OP_LESS:
 		/* "<3.1" does not want 3.1.dev0, unless it names a pre-release itself. */
 		if (parse_pep440_compare(v, w) >= 0)

@@ -17,7 +17,7 @@ struct pep440 {
 	enum pep440_pre pre;
 	bool post, dev;
 	struct str pre_number, post_number, dev_number; /* digits; empty: 0 */
-	struct str local; /* "cu118", without the +; empty: none */
+	struct str local;                               /* "cu118", without the +; empty: none */
 };
 
 /* 0, or -EINVAL. Blanks around are allowed, "v1.0", "1.0-Alpha_2" and "1.0-1" too. */

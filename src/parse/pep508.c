@@ -274,7 +274,18 @@ static int take_value(struct parser *p, struct value *ret)
 	return -EINVAL;
 }
 
-enum comparison { CMP_IDENTICAL, CMP_COMPATIBLE, CMP_EQUAL, CMP_NOT_EQUAL, CMP_AT_MOST, CMP_AT_LEAST, CMP_LESS, CMP_GREATER, CMP_IN, CMP_NOT_IN };
+enum comparison {
+	CMP_IDENTICAL,
+	CMP_COMPATIBLE,
+	CMP_EQUAL,
+	CMP_NOT_EQUAL,
+	CMP_AT_MOST,
+	CMP_AT_LEAST,
+	CMP_LESS,
+	CMP_GREATER,
+	CMP_IN,
+	CMP_NOT_IN
+};
 
 static const char *const comparisons[] = {"===", "~=", "==", "!=", "<=", ">=", "<", ">"};
 
@@ -304,44 +315,27 @@ static int compare_words(struct str a, enum comparison op, struct str b, bool *r
 {
 	int c = str_cmp(a, b);
 	switch (op) {
-	case CMP_COMPATIBLE:
-		return -ENOTSUP;
+	case CMP_COMPATIBLE: return -ENOTSUP;
 	case CMP_IDENTICAL:
 		for (size_t i = 0; i < b.len; i++)
 			if (strchr(" \t;)", b.ptr[i]))
 				return -ENOTSUP;
 		*ret = !c;
 		return 0;
-	case CMP_EQUAL:
-		*ret = !c;
-		return 0;
-	case CMP_NOT_EQUAL:
-		*ret = c;
-		return 0;
-	case CMP_AT_MOST:
-		*ret = c <= 0;
-		return 0;
-	case CMP_AT_LEAST:
-		*ret = c >= 0;
-		return 0;
-	case CMP_LESS:
-		*ret = c < 0;
-		return 0;
-	case CMP_GREATER:
-		*ret = c > 0;
-		return 0;
-	case CMP_IN:
-		*ret = contains(b, a);
-		return 0;
-	case CMP_NOT_IN:
-		*ret = !contains(b, a);
-		return 0;
+	case CMP_EQUAL: *ret = !c; return 0;
+	case CMP_NOT_EQUAL: *ret = c; return 0;
+	case CMP_AT_MOST: *ret = c <= 0; return 0;
+	case CMP_AT_LEAST: *ret = c >= 0; return 0;
+	case CMP_LESS: *ret = c < 0; return 0;
+	case CMP_GREATER: *ret = c > 0; return 0;
+	case CMP_IN: *ret = contains(b, a); return 0;
+	case CMP_NOT_IN: *ret = !contains(b, a); return 0;
 	}
 	return -EINVAL;
 }
 
-/* Versions are compared as versions where both sides are some, everything else as words. A release name of a kernel ("6.1.0-18-amd64") is no
- * version: newer pips raise an error there, older ones compared it somehow. Words it is. */
+/* Versions are compared as versions where both sides are some, everything else as words. A release name of a kernel ("6.1.0-18-amd64") is
+ * no version: newer pips raise an error there, older ones compared it somehow. Words it is. */
 static int compare_values(struct str a, enum comparison op, struct str b, bool *ret)
 {
 	char specifier[256];

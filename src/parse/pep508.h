@@ -16,7 +16,7 @@ struct pep508 {
 	struct str extras;    /* what stands between the brackets: "a, b" */
 	struct str specifier; /* without parentheses: ">=2.1,<3" */
 	struct str url;
-	struct str marker;    /* behind the semicolon */
+	struct str marker; /* behind the semicolon */
 };
 
 /* Values of the variables that a marker may name. An empty one is an empty text, as `extra` is outside of extras. */

@@ -10,12 +10,59 @@
 #define WALKED_MAX ((size_t)32 << 20)
 
 enum opcode {
-	MARK = '(', STOP = '.', POP = '0', POP_MARK = '1', DUP = '2', FLOAT = 'F', INT = 'I', BININT = 'J', BININT1 = 'K', LONG = 'L', BININT2 = 'M', NONE = 'N',
-	STRING = 'S', BINSTRING = 'T', SHORT_BINSTRING = 'U', UNICODE = 'V', BINUNICODE = 'X', APPEND = 'a', DICT = 'd', EMPTY_DICT = '}', APPENDS = 'e',
-	GET = 'g', BINGET = 'h', LONG_BINGET = 'j', LIST = 'l', EMPTY_LIST = ']', PUT = 'p', BINPUT = 'q', LONG_BINPUT = 'r', SETITEM = 's', TUPLE = 't',
-	EMPTY_TUPLE = ')', SETITEMS = 'u', BINFLOAT = 'G', PROTO = 0x80, TUPLE1 = 0x85, TUPLE2 = 0x86, TUPLE3 = 0x87, NEWTRUE = 0x88, NEWFALSE = 0x89,
-	LONG1 = 0x8a, LONG4 = 0x8b, SHORT_BINUNICODE = 0x8c, BINUNICODE8 = 0x8d, BINBYTES8 = 0x8e, EMPTY_SET = 0x8f, ADDITEMS = 0x90, FROZENSET = 0x91,
-	MEMOIZE = 0x94, FRAME = 0x95, BINBYTES = 'B', SHORT_BINBYTES = 'C', BYTEARRAY8 = 0x96,
+	MARK = '(',
+	STOP = '.',
+	POP = '0',
+	POP_MARK = '1',
+	DUP = '2',
+	FLOAT = 'F',
+	INT = 'I',
+	BININT = 'J',
+	BININT1 = 'K',
+	LONG = 'L',
+	BININT2 = 'M',
+	NONE = 'N',
+	STRING = 'S',
+	BINSTRING = 'T',
+	SHORT_BINSTRING = 'U',
+	UNICODE = 'V',
+	BINUNICODE = 'X',
+	APPEND = 'a',
+	DICT = 'd',
+	EMPTY_DICT = '}',
+	APPENDS = 'e',
+	GET = 'g',
+	BINGET = 'h',
+	LONG_BINGET = 'j',
+	LIST = 'l',
+	EMPTY_LIST = ']',
+	PUT = 'p',
+	BINPUT = 'q',
+	LONG_BINPUT = 'r',
+	SETITEM = 's',
+	TUPLE = 't',
+	EMPTY_TUPLE = ')',
+	SETITEMS = 'u',
+	BINFLOAT = 'G',
+	PROTO = 0x80,
+	TUPLE1 = 0x85,
+	TUPLE2 = 0x86,
+	TUPLE3 = 0x87,
+	NEWTRUE = 0x88,
+	NEWFALSE = 0x89,
+	LONG1 = 0x8a,
+	LONG4 = 0x8b,
+	SHORT_BINUNICODE = 0x8c,
+	BINUNICODE8 = 0x8d,
+	BINBYTES8 = 0x8e,
+	EMPTY_SET = 0x8f,
+	ADDITEMS = 0x90,
+	FROZENSET = 0x91,
+	MEMOIZE = 0x94,
+	FRAME = 0x95,
+	BINBYTES = 'B',
+	SHORT_BINBYTES = 'C',
+	BYTEARRAY8 = 0x96,
 };
 
 struct machine {
@@ -26,9 +73,9 @@ struct machine {
 	size_t depth, stack_cap;
 	struct json **memo;
 	size_t memo_count, memo_cap;
-	struct json *tail_of;  /* the container whose end is known: appending one by one stays linear */
+	struct json *tail_of; /* the container whose end is known: appending one by one stays linear */
 	struct json **tail;
-	size_t walked;         /* steps to ends of containers: bounded, since a pickle may alternate */
+	size_t walked; /* steps to ends of containers: bounded, since a pickle may alternate */
 };
 
 static struct json *value(struct machine *m, enum json_type type)
@@ -336,57 +383,38 @@ static int step(struct machine *m)
 	uint64_t n = 0;
 	unsigned char op = (unsigned char)m->in.ptr[m->at++];
 	switch (op) {
-	case STOP:
-		return 1;
-	case PROTO:
-		return number(m, 1, &n) && n <= 5 ? 0 : -EBADMSG;
-	case FRAME:
-		return number(m, 8, &n) ? 0 : -EBADMSG;
-	case MARK:
-		return push(m, NULL);
-	case POP:
-		return m->depth ? (int)(m->depth--, 0) : -EBADMSG;
+	case STOP: return 1;
+	case PROTO: return number(m, 1, &n) && n <= 5 ? 0 : -EBADMSG;
+	case FRAME: return number(m, 8, &n) ? 0 : -EBADMSG;
+	case MARK: return push(m, NULL);
+	case POP: return m->depth ? (int)(m->depth--, 0) : -EBADMSG;
 	case POP_MARK:
 		if (last_mark(m) == SIZE_MAX)
 			return -EBADMSG;
 		m->depth = last_mark(m);
 		return 0;
-	case DUP:
-		return m->depth ? push(m, m->stack[m->depth - 1]) : -EBADMSG;
-	case NONE:
-		return push_new(m, value(m, JSON_NULL));
+	case DUP: return m->depth ? push(m, m->stack[m->depth - 1]) : -EBADMSG;
+	case NONE: return push_new(m, value(m, JSON_NULL));
 	case NEWTRUE:
-	case NEWFALSE:
-		return push_bool(m, op == NEWTRUE);
+	case NEWFALSE: return push_bool(m, op == NEWTRUE);
 	case INT:
-	case LONG:
-		return push_decimal(m, false);
-	case FLOAT:
-		return push_decimal(m, true);
-	case BININT:
-		return number(m, 4, &n) ? push_int(m, (int32_t)(uint32_t)n) : -EBADMSG;
-	case BININT1:
-		return number(m, 1, &n) ? push_int(m, (int64_t)n) : -EBADMSG;
-	case BININT2:
-		return number(m, 2, &n) ? push_int(m, (int64_t)n) : -EBADMSG;
-	case LONG1:
-		return push_long(m, 1);
-	case LONG4:
-		return push_long(m, 4);
-	case BINFLOAT:
-		return push_real(m);
+	case LONG: return push_decimal(m, false);
+	case FLOAT: return push_decimal(m, true);
+	case BININT: return number(m, 4, &n) ? push_int(m, (int32_t)(uint32_t)n) : -EBADMSG;
+	case BININT1: return number(m, 1, &n) ? push_int(m, (int64_t)n) : -EBADMSG;
+	case BININT2: return number(m, 2, &n) ? push_int(m, (int64_t)n) : -EBADMSG;
+	case LONG1: return push_long(m, 1);
+	case LONG4: return push_long(m, 4);
+	case BINFLOAT: return push_real(m);
 	case SHORT_BINUNICODE:
 	case SHORT_BINSTRING:
-	case SHORT_BINBYTES:
-		return push_text(m, 1);
+	case SHORT_BINBYTES: return push_text(m, 1);
 	case BINUNICODE:
 	case BINSTRING:
-	case BINBYTES:
-		return push_text(m, 4);
+	case BINBYTES: return push_text(m, 4);
 	case BINUNICODE8:
 	case BINBYTES8:
-	case BYTEARRAY8:
-		return push_text(m, 8);
+	case BYTEARRAY8: return push_text(m, 8);
 	case UNICODE:
 	case STRING: {
 		struct json *v = text_line(m, &s) ? value(m, JSON_TEXT) : NULL;
@@ -396,45 +424,28 @@ static int step(struct machine *m)
 	}
 	case EMPTY_LIST:
 	case EMPTY_TUPLE:
-	case EMPTY_SET:
-		return push_new(m, value(m, JSON_ARRAY));
-	case EMPTY_DICT:
-		return push_new(m, value(m, JSON_OBJECT));
+	case EMPTY_SET: return push_new(m, value(m, JSON_ARRAY));
+	case EMPTY_DICT: return push_new(m, value(m, JSON_OBJECT));
 	case LIST:
 	case TUPLE:
-	case FROZENSET:
-		return gather(m, JSON_ARRAY, false);
-	case DICT:
-		return gather(m, JSON_OBJECT, false);
+	case FROZENSET: return gather(m, JSON_ARRAY, false);
+	case DICT: return gather(m, JSON_OBJECT, false);
 	case APPENDS:
-	case ADDITEMS:
-		return gather(m, JSON_ARRAY, true);
-	case SETITEMS:
-		return gather(m, JSON_OBJECT, true);
-	case APPEND:
-		return gather_some(m, 1, JSON_ARRAY, true);
-	case SETITEM:
-		return gather_some(m, 2, JSON_OBJECT, true);
+	case ADDITEMS: return gather(m, JSON_ARRAY, true);
+	case SETITEMS: return gather(m, JSON_OBJECT, true);
+	case APPEND: return gather_some(m, 1, JSON_ARRAY, true);
+	case SETITEM: return gather_some(m, 2, JSON_OBJECT, true);
 	case TUPLE1:
 	case TUPLE2:
-	case TUPLE3:
-		return gather_some(m, (size_t)(op - TUPLE1) + 1, JSON_ARRAY, false);
-	case MEMOIZE:
-		return remember(m, m->memo_count);
-	case PUT:
-		return memo_number(m, 0, remember);
-	case BINPUT:
-		return memo_number(m, 1, remember);
-	case LONG_BINPUT:
-		return memo_number(m, 4, remember);
-	case GET:
-		return memo_number(m, 0, recall);
-	case BINGET:
-		return memo_number(m, 1, recall);
-	case LONG_BINGET:
-		return memo_number(m, 4, recall);
-	default:
-		return strchr("cioRbPQ", op) || (op >= 0x81 && op <= 0x84) || op == 0x92 || op == 0x93 ? -EPERM : -EBADMSG;
+	case TUPLE3: return gather_some(m, (size_t)(op - TUPLE1) + 1, JSON_ARRAY, false);
+	case MEMOIZE: return remember(m, m->memo_count);
+	case PUT: return memo_number(m, 0, remember);
+	case BINPUT: return memo_number(m, 1, remember);
+	case LONG_BINPUT: return memo_number(m, 4, remember);
+	case GET: return memo_number(m, 0, recall);
+	case BINGET: return memo_number(m, 1, recall);
+	case LONG_BINGET: return memo_number(m, 4, recall);
+	default: return strchr("cioRbPQ", op) || (op >= 0x81 && op <= 0x84) || op == 0x92 || op == 0x93 ? -EPERM : -EBADMSG;
 	}
 }
 

@@ -1,8 +1,8 @@
 /* Pickles of plain data: numbers, texts, lists, tuples, dictionaries, None and booleans, protocols 0 to 5, as a JSON tree.
  *
- * Our own interpreter: no name is looked up and no code is run; an opcode that would (GLOBAL, REDUCE, BUILD, INST, OBJ, NEWOBJ, persistent ids, extensions)
- * ends reading. Size, stack, memo and the number of values are bounded. Keys of dictionaries that are numbers become their decimal text.
- * Values that a pickle shares are shared in the tree too: walk named members, not everything.
+ * Our own interpreter: no name is looked up and no code is run; an opcode that would (GLOBAL, REDUCE, BUILD, INST, OBJ, NEWOBJ, persistent
+ * ids, extensions) ends reading. Size, stack, memo and the number of values are bounded. Keys of dictionaries that are numbers become their
+ * decimal text. Values that a pickle shares are shared in the tree too: walk named members, not everything.
  */
 #ifndef PARSE_PICKLE_H
 #define PARSE_PICKLE_H

@@ -7,7 +7,11 @@
 
 static bool is_mine(const unsigned char *head, size_t n)
 {
-	return n >= 6 && memcmp(head, "\xfd" "7zXZ\0", 6) == 0;
+	return n >= 6 &&
+		memcmp(head,
+			"\xfd"
+			"7zXZ\0",
+			6) == 0;
 }
 
 static void *open_xz(void)

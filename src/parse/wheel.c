@@ -29,7 +29,12 @@ int parse_wheel_name(struct str file, struct wheel_name *ret)
 	}
 	if (parse_pep440(field[1], &v) < 0)
 		return -EINVAL;
-	*ret = (struct wheel_name){.name = field[0], .version = field[1], .build = build ? field[2] : STR(""), .python = field[2 + build], .abi = field[3 + build], .platform = field[4 + build]};
+	*ret = (struct wheel_name){.name = field[0],
+		.version = field[1],
+		.build = build ? field[2] : STR(""),
+		.python = field[2 + build],
+		.abi = field[3 + build],
+		.platform = field[4 + build]};
 	return 0;
 }
 
@@ -62,7 +67,8 @@ static enum wheel_fit fits_platform(struct str p, const struct wheel_target *t, 
 		return WHEEL_FITS;
 	for (size_t i = 0; i < sizeof old / sizeof *old; i++)
 		if (str_starts(p, old[i].alias) && p.len < 200) {
-			snprintf(text, sizeof text, "%s%.*s", old[i].tag, (int)(p.len - strlen(old[i].alias)), p.ptr + strlen(old[i].alias));
+			snprintf(
+				text, sizeof text, "%s%.*s", old[i].tag, (int)(p.len - strlen(old[i].alias)), p.ptr + strlen(old[i].alias));
 			p = str_of(text);
 		}
 	bool many = str_starts(p, "manylinux_"), musl = str_starts(p, "musllinux_");
@@ -73,7 +79,8 @@ static enum wheel_fit fits_platform(struct str p, const struct wheel_target *t, 
 	}
 	struct str rest = str_skip(p, strlen("manylinux_")), major, minor;
 	int64_t x, y;
-	if (!str_next_field(&rest, '_', &major) || !str_next_field(&rest, '_', &minor) || str_to_int(major, &x) < 0 || str_to_int(minor, &y) < 0 || x < 0 || y < 0 || y > 9999)
+	if (!str_next_field(&rest, '_', &major) || !str_next_field(&rest, '_', &minor) || str_to_int(major, &x) < 0 ||
+		str_to_int(minor, &y) < 0 || x < 0 || y < 0 || y > 9999)
 		return WHEEL_OTHER_SYSTEM;
 	if (!str_is(rest, t->arch))
 		return WHEEL_OTHER_ARCH;

@@ -17,12 +17,14 @@ struct directory {
 static int read_wide_end(const struct parse_source *s, uint64_t end, struct directory *d)
 {
 	unsigned char locator[20], record[56];
-	if (end < sizeof locator || parse_source_read(s, end - sizeof locator, locator, sizeof locator) < 0 || parse_u32(locator) != 0x07064b50)
+	if (end < sizeof locator || parse_source_read(s, end - sizeof locator, locator, sizeof locator) < 0 ||
+		parse_u32(locator) != 0x07064b50)
 		return -EBADMSG;
 	uint64_t at = parse_u64(locator + 8);
 	if (parse_source_read(s, at, record, sizeof record) < 0 || parse_u32(record) != 0x06064b50)
 		return -EBADMSG;
-	*d = (struct directory){.offset = parse_u64(record + 48), .size = parse_u64(record + 40), .count = parse_u64(record + 32), .end = at};
+	*d = (struct directory){
+		.offset = parse_u64(record + 48), .size = parse_u64(record + 40), .count = parse_u64(record + 32), .end = at};
 	return 0;
 }
 
@@ -36,7 +38,10 @@ static int find_directory(struct arena *a, const struct parse_source *s, struct 
 	for (size_t i = n >= 22 ? n - 22 + 1 : 0; i-- > 0;) {
 		if (parse_u32(tail + i) != 0x06054b50 || parse_u16(tail + i + 20) > n - i - 22)
 			continue;
-		*d = (struct directory){.offset = parse_u32(tail + i + 16), .size = parse_u32(tail + i + 12), .count = parse_u16(tail + i + 10), .end = s->size - n + i};
+		*d = (struct directory){.offset = parse_u32(tail + i + 16),
+			.size = parse_u32(tail + i + 12),
+			.count = parse_u16(tail + i + 10),
+			.end = s->size - n + i};
 		if (d->offset == UINT32_MAX || d->size == UINT32_MAX || d->count == UINT16_MAX)
 			return read_wide_end(s, d->end, d);
 		return 0;
@@ -160,8 +165,13 @@ static int read_entries(struct zip *z, const unsigned char *p, size_t n, uint64_
 		if (n - at - 46 < name + extra + comment)
 			return -EBADMSG;
 		struct zip_entry *e = &z->entries[i];
-		*e = (struct zip_entry){.name = str_n((const char *)h + 46, name), .flags = parse_u16(h + 8), .method = parse_u16(h + 10), .crc = parse_u32(h + 16), .packed = parse_u32(h + 20),
-			.size = parse_u32(h + 24), .header = parse_u32(h + 42)};
+		*e = (struct zip_entry){.name = str_n((const char *)h + 46, name),
+			.flags = parse_u16(h + 8),
+			.method = parse_u16(h + 10),
+			.crc = parse_u32(h + 16),
+			.packed = parse_u32(h + 20),
+			.size = parse_u32(h + 24),
+			.header = parse_u32(h + 42)};
 		if (h[5] == 3) /* made on Unix */
 			e->mode = parse_u32(h + 38) >> 16;
 		e->is_directory = name && h[46 + name - 1] == '/';

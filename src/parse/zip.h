@@ -1,8 +1,9 @@
 /* Zip archives (wheels), read where they lie: the central directory, and members as sources of bytes.
  *
- * Nothing is unpacked to disk. Bounded: members, sizes and names; Zip64 is read. What an archive should not do stands in `problem` of the member: leave the
- * folder it is unpacked into, be a link or a device, share bytes with another member, claim sizes that deflate cannot reach, have another name in its own header
- * than in the directory, stand twice. Slices and names live in the arena; the source must outlive the archive.
+ * Nothing is unpacked to disk. Bounded: members, sizes and names; Zip64 is read. What an archive should not do stands in `problem` of the
+ * member: leave the folder it is unpacked into, be a link or a device, share bytes with another member, claim sizes that deflate cannot
+ * reach, have another name in its own header than in the directory, stand twice. Slices and names live in the arena; the source must
+ * outlive the archive.
  */
 #ifndef PARSE_ZIP_H
 #define PARSE_ZIP_H
@@ -18,7 +19,8 @@ struct zip_entry {
 	uint64_t packed, size, header; /* offset of its own header */
 	unsigned mode;                 /* of Unix; 0: not said */
 	bool is_directory;
-	/* NULL, or absolute-path, parent-path, odd-name, symlink, special-file, encrypted, unknown-method, outside, overlaps, size-lies, twice */
+	/* NULL, or absolute-path, parent-path, odd-name, symlink, special-file, encrypted, unknown-method, outside, overlaps, size-lies,
+	 * twice */
 	const char *problem;
 };
 
@@ -42,7 +44,8 @@ struct zip_member {
 	struct inflate_stream *stream; /* of a deflated one */
 };
 
-/* 0; -EBADMSG its own header contradicts the directory; -ENOTSUP encrypted, or another method than stored and deflate. Not to be moved; close it. */
+/* 0; -EBADMSG its own header contradicts the directory; -ENOTSUP encrypted, or another method than stored and deflate. Not to be moved;
+ * close it. */
 int parse_zip_member(const struct zip *z, const struct zip_entry *e, struct zip_member *ret);
 void parse_zip_close(struct zip_member *m);
 

@@ -32,7 +32,8 @@ static void take(struct summary *s, struct facts *f, struct str key, struct str 
 	static const struct {
 		const char *name;
 		enum facts_column column;
-	} switches[] = {{"USE_NCCL", torch__nccl_built}, {"USE_GLOO", torch__gloo_built}, {"USE_MPI", torch__mpi_built}, {"USE_DISTRIBUTED", torch__distributed_built}};
+	} switches[] = {{"USE_NCCL", torch__nccl_built}, {"USE_GLOO", torch__gloo_built}, {"USE_MPI", torch__mpi_built},
+		{"USE_DISTRIBUTED", torch__distributed_built}};
 	for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++)
 		if (str_is(key, switches[i].name) && (is_on(value) || is_off(value)))
 			read_fill_bool(facts_only(f, TABLE_torch), switches[i].column, is_on(value), origin);

@@ -16,7 +16,8 @@ static void os_line(struct facts *f, struct str value, const char *origin)
 		read_fill_str(row, system__platform, STR("windows"), origin);
 	else if (str_has(value, "macOS") || str_has(value, "Mac OS"))
 		read_fill_str(row, system__platform, STR("macos"), origin);
-	else if (str_has(value, "Linux") || str_has(value, "Ubuntu") || str_has(value, "Debian") || str_has(value, "CentOS") || str_has(value, "Rocky"))
+	else if (str_has(value, "Linux") || str_has(value, "Ubuntu") || str_has(value, "Debian") || str_has(value, "CentOS") ||
+		str_has(value, "Rocky"))
 		read_fill_str(row, system__platform, STR("linux"), origin);
 }
 
@@ -216,7 +217,12 @@ static void shm_line(struct facts *f, struct str value, const char *origin)
 static void gpu_type_line(struct facts *f, struct str value, const char *origin)
 {
 	if (value.len && value.len < 80 && !str_is(value, "None") && !f->first[TABLE_gpu])
-		read_fill_str(read_gpu(f, 0, str_has(value, "AMD") ? "amd" : str_starts(value, "Intel") ? "intel" : str_starts(value, "Ascend") ? "ascend" : "nvidia"), gpu__name, value, origin);
+		read_fill_str(read_gpu(f, 0,
+				      str_has(value, "AMD")                 ? "amd"
+					      : str_starts(value, "Intel")  ? "intel"
+					      : str_starts(value, "Ascend") ? "ascend"
+									    : "nvidia"),
+			gpu__name, value, origin);
 }
 
 static void ulimit_soft(struct facts *f, struct str value, const char *origin)
@@ -250,7 +256,8 @@ static bool gpu_group_line(struct facts *f, struct str t, const char *origin)
 		size_t dot = str_find_char(value, '.', 0);
 		if (!capability)
 			read_fill_str(row, gpu__name, value, origin);
-		else if (dot != SIZE_MAX && str_to_int(str_slice(value, 0, dot), &major) == 0 && str_to_int(str_skip(value, dot + 1), &minor) == 0)
+		else if (dot != SIZE_MAX && str_to_int(str_slice(value, 0, dot), &major) == 0 &&
+			str_to_int(str_skip(value, dot + 1), &minor) == 0)
 			read_fill_str(row, gpu__compute_capability, value, origin);
 	}
 	return true;
@@ -261,16 +268,65 @@ static const struct {
 	const char *key;
 	void (*take)(struct facts *f, struct str value, const char *origin);
 } keys[] = {
-	{"PyTorch version", torch_line}, {"PyTorch", torch_line}, {"torch version", torch_line}, {"Torch version", torch_line}, {"PyTorch version (GPU?)", torch_line},
-	{"CUDA used to build PyTorch", cuda_line}, {"torch cuda version", cuda_line}, {"ROCM used to build PyTorch", hip_line}, {"torch hip version", hip_line},
-	{"OS", os_line}, {"GCC version", gcc_line}, {"GCC", gcc_line}, {"Clang version", clang_line}, {"Libc version", libc_line},
-	{"Python version", python_line}, {"Python", python_line}, {"Python platform", platform_line}, {"Platform", platform_line}, {"Is CUDA available", available_line},
-	{"CUDA available", available_line}, {"CUDA runtime version", runtime_line}, {"nvcc version", runtime_line}, {"NVCC", runtime_line}, {"GPU models and configuration", gpus_line}, {"Nvidia driver version", driver_line},
-	{"CUDA Driver Version", driver_line}, {"cuDNN version", cudnn_line}, {"torch.cuda.nccl.version()", nccl_line}, {"NCCL version", nccl_line},
-	{"TorchVision", torchvision_line}, {"Accelerate version", accelerate_line}, {"transformers version", transformers_line}, {"Numpy version", numpy_line}, {"deepspeed info", deepspeed_line}, {"vLLM Version", vllm_line},
-	{"sglang", sglang_line}, {"flashinfer", flashinfer_line}, {"triton", triton_line}, {"transformers", transformers_line}, {"torchaudio", torchaudio_line}, {"torchvision", torchvision_line}, {"vllm", vllm_line}, {"MMEngine", mmengine_line},
-	{"torch install path", install_path}, {"shared memory (/dev/shm) size", shm_line}, {"GPU type", gpu_type_line}, {"nccl version", nccl_line}, {"ulimit soft", ulimit_soft},
-	{"GPU 0", NULL}, {"HIP runtime version", NULL}, {"MIOpen runtime version", NULL}, {"Is XNNPACK available", NULL}, {"Is debug build", NULL}, {"CMake version", NULL}, {"CUDA_MODULE_LOADING set to", NULL}, {"Versions of relevant libraries", NULL}, {"CPU", NULL}, {"Architecture", NULL}, {"Model name", NULL},
+	{"PyTorch version", torch_line},
+	{"PyTorch", torch_line},
+	{"torch version", torch_line},
+	{"Torch version", torch_line},
+	{"PyTorch version (GPU?)", torch_line},
+	{"CUDA used to build PyTorch", cuda_line},
+	{"torch cuda version", cuda_line},
+	{"ROCM used to build PyTorch", hip_line},
+	{"torch hip version", hip_line},
+	{"OS", os_line},
+	{"GCC version", gcc_line},
+	{"GCC", gcc_line},
+	{"Clang version", clang_line},
+	{"Libc version", libc_line},
+	{"Python version", python_line},
+	{"Python", python_line},
+	{"Python platform", platform_line},
+	{"Platform", platform_line},
+	{"Is CUDA available", available_line},
+	{"CUDA available", available_line},
+	{"CUDA runtime version", runtime_line},
+	{"nvcc version", runtime_line},
+	{"NVCC", runtime_line},
+	{"GPU models and configuration", gpus_line},
+	{"Nvidia driver version", driver_line},
+	{"CUDA Driver Version", driver_line},
+	{"cuDNN version", cudnn_line},
+	{"torch.cuda.nccl.version()", nccl_line},
+	{"NCCL version", nccl_line},
+	{"TorchVision", torchvision_line},
+	{"Accelerate version", accelerate_line},
+	{"transformers version", transformers_line},
+	{"Numpy version", numpy_line},
+	{"deepspeed info", deepspeed_line},
+	{"vLLM Version", vllm_line},
+	{"sglang", sglang_line},
+	{"flashinfer", flashinfer_line},
+	{"triton", triton_line},
+	{"transformers", transformers_line},
+	{"torchaudio", torchaudio_line},
+	{"torchvision", torchvision_line},
+	{"vllm", vllm_line},
+	{"MMEngine", mmengine_line},
+	{"torch install path", install_path},
+	{"shared memory (/dev/shm) size", shm_line},
+	{"GPU type", gpu_type_line},
+	{"nccl version", nccl_line},
+	{"ulimit soft", ulimit_soft},
+	{"GPU 0", NULL},
+	{"HIP runtime version", NULL},
+	{"MIOpen runtime version", NULL},
+	{"Is XNNPACK available", NULL},
+	{"Is debug build", NULL},
+	{"CMake version", NULL},
+	{"CUDA_MODULE_LOADING set to", NULL},
+	{"Versions of relevant libraries", NULL},
+	{"CPU", NULL},
+	{"Architecture", NULL},
+	{"Model name", NULL},
 };
 
 /* "- `Accelerate` version: 0.30", "  - PyTorch version (GPU?): …", "torch version .................... 2.1.0" */
@@ -322,7 +378,8 @@ static bool package_line(struct facts *f, struct str line, const char *origin)
 			struct str build = {0}, channel = {0};
 			str_next_word(&t, &build);
 			str_next_word(&t, &channel);
-			read_package(f, str_is(name, "pytorch") ? STR("torch") : name, version, str_is(channel, "pypi") ? "pip" : "conda", origin);
+			read_package(f, str_is(name, "pytorch") ? STR("torch") : name, version, str_is(channel, "pypi") ? "pip" : "conda",
+				origin);
 		}
 		return true;
 	}
@@ -367,5 +424,8 @@ static size_t read_report(const struct read_input *in, struct facts *f)
 	return last + 1;
 }
 
-static const char *const triggers[] = {"PyTorch version", "CUDA used to build PyTorch", "Nvidia driver version", "CUDA runtime version", "[pip3] ", "[conda] ", "torch version ....", "torch cuda version", "Is CUDA available", "GPU models and configuration", "Python platform:", "`Accelerate` version:", "`transformers` version:", "torch install path", "CUDA available: ", "ulimit soft: ", NULL};
+static const char *const triggers[] = {"PyTorch version", "CUDA used to build PyTorch", "Nvidia driver version", "CUDA runtime version",
+	"[pip3] ", "[conda] ", "torch version ....", "torch cuda version", "Is CUDA available", "GPU models and configuration",
+	"Python platform:", "`Accelerate` version:", "`transformers` version:", "torch install path",
+	"CUDA available: ", "ulimit soft: ", NULL};
 const struct reader read_collect_env = {"collect_env", triggers, read_report};

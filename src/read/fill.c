@@ -105,9 +105,11 @@ struct str read_pci_address(struct facts *f, struct str text)
 		return str_n("", 0);
 	device = str_slice(rest, 0, dot);
 	function = str_skip(rest, dot + 1);
-	if (str_to_hex(device, &part[2]) < 0 || str_to_hex(function, &part[3]) < 0 || part[0] > 0xffffffff || part[1] > 0xff || part[2] > 0x1f || part[3] > 7)
+	if (str_to_hex(device, &part[2]) < 0 || str_to_hex(function, &part[3]) < 0 || part[0] > 0xffffffff || part[1] > 0xff ||
+		part[2] > 0x1f || part[3] > 7)
 		return str_n("", 0);
-	return str_of(arena_printf(f->arena, "%04llx:%02llx:%02llx.%llx", (unsigned long long)part[0], (unsigned long long)part[1], (unsigned long long)part[2], (unsigned long long)part[3]));
+	return str_of(arena_printf(f->arena, "%04llx:%02llx:%02llx.%llx", (unsigned long long)part[0], (unsigned long long)part[1],
+		(unsigned long long)part[2], (unsigned long long)part[3]));
 }
 
 struct facts_row *read_gpu_at(struct facts *f, struct str address, const char *vendor)
@@ -210,7 +212,8 @@ void read_torch_cuda(struct facts *f, struct str value, const char *origin)
 static struct facts_row *package_row(struct facts *f, struct str name, struct str version, const char *installer)
 {
 	for (struct facts_row *row = f->first[TABLE_package]; row; row = row->next) {
-		const char *key = facts_get_text(row, package__canonical), *by = facts_get_text(row, package__installer), *old = facts_get_text(row, package__version);
+		const char *key = facts_get_text(row, package__canonical), *by = facts_get_text(row, package__installer),
+			   *old = facts_get_text(row, package__version);
 		if (!same_node(row, f) || !key || !str_is(name, key))
 			continue;
 		if (!installer || !by || !old || strcmp(installer, by) == 0 || str_is(version, old))
@@ -238,7 +241,8 @@ struct facts_row *read_package_at(struct facts *f, struct str name, struct str v
 	struct str key = canonical(f, name);
 	struct facts_row *row;
 	for (row = f->first[TABLE_package]; row; row = row->next) {
-		const char *other = facts_get_text(row, package__canonical), *old = facts_get_text(row, package__version), *place = facts_get_text(row, package__location);
+		const char *other = facts_get_text(row, package__canonical), *old = facts_get_text(row, package__version),
+			   *place = facts_get_text(row, package__location);
 		if (same_node(row, f) && other && old && str_is(key, other) && str_is(version, old) && (!place || str_is(location, place)))
 			break;
 	}
@@ -326,7 +330,8 @@ bool read_is_version(struct str s)
 		return false;
 	for (size_t i = 0; i < s.len; i++) {
 		char c = s.ptr[i];
-		if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '+' || c == '-' || c == '_' || c == '!'))
+		if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '+' || c == '-' ||
+			    c == '_' || c == '!'))
 			return false;
 	}
 	return true;

@@ -16,7 +16,7 @@ struct facts_row *read_gpu(struct facts *f, int64_t index, const char *vendor); 
 /* "00000000:3B:00.0", "3b:00.0" → "0000:3b:00.0"; empty when it is no PCI address. */
 struct str read_pci_address(struct facts *f, struct str text);
 struct facts_row *read_gpu_at(struct facts *f, struct str address, const char *vendor); /* by its PCI address; NULL when none has it */
-struct facts_row *read_pair(struct facts *f, int64_t a, int64_t b); /* of GPUs; made when new */
+struct facts_row *read_pair(struct facts *f, int64_t a, int64_t b);                     /* of GPUs; made when new */
 struct facts_row *read_pci_device(struct facts *f, struct str address);
 struct facts_row *read_rdma_port(struct facts *f, struct str device, int64_t port);
 struct facts_row *read_library(struct facts *f, struct str soname);

@@ -1,4 +1,5 @@
-/* What the tools of the operating system print: df, mount, free, ulimit, uname, os-release, lsb_release, lsmod, nvcc, gcc, ldd --version, torch.__config__.show(). */
+/* What the tools of the operating system print: df, mount, free, ulimit, uname, os-release, lsb_release, lsmod, nvcc, gcc, ldd --version,
+ * torch.__config__.show(). */
 #include "read/fill.h"
 #include "read/read.h"
 
@@ -6,7 +7,10 @@
 static size_t read_df(const struct read_input *in, struct facts *f)
 {
 	struct str head = in->line[0].text, command;
-	int64_t unit = str_has(head, "1M-blocks") ? 1 << 20 : str_has(head, "1G-blocks") ? 1 << 30 : str_has(head, "1K-blocks") || str_has(head, "1024-blocks") || str_has(head, "1K-块") ? 1024 : 1;
+	int64_t unit = str_has(head, "1M-blocks")                                                      ? 1 << 20
+		: str_has(head, "1G-blocks")                                                           ? 1 << 30
+		: str_has(head, "1K-blocks") || str_has(head, "1024-blocks") || str_has(head, "1K-块") ? 1024
+												       : 1;
 	bool inodes = str_has(head, "Inodes") || str_has(head, "IUse%"), type = str_has(head, " Type ") || str_has(head, "类型");
 	size_t i = 1;
 	if (!str_has(head, "Mounted on") && !str_has(head, "Use%") && !str_has(head, "挂载点"))
@@ -110,7 +114,9 @@ static size_t read_ulimit(const struct read_input *in, struct facts *f)
 {
 	static const struct {
 		const char *key, *name;
-	} keys[] = {{"max locked memory", "memlock"}, {"open files", "nofile"}, {"max user processes", "nproc"}, {"stack size", "stack"}, {"core file size", "core"}, {"Max locked memory", "memlock"}, {"Max open files", "nofile"}, {"Max processes", "nproc"}, {"Max stack size", "stack"}};
+	} keys[] = {{"max locked memory", "memlock"}, {"open files", "nofile"}, {"max user processes", "nproc"}, {"stack size", "stack"},
+		{"core file size", "core"}, {"Max locked memory", "memlock"}, {"Max open files", "nofile"}, {"Max processes", "nproc"},
+		{"Max stack size", "stack"}};
 	size_t i = 0, last = 0;
 	for (; i < in->count && i < 40; i++) {
 		struct str line = str_trim(in->line[i].text);
@@ -119,10 +125,18 @@ static size_t read_ulimit(const struct read_input *in, struct facts *f)
 				continue;
 			bool proc = keys[k].key[0] == 'M';
 			size_t close = str_find_char(line, ')', 0);
-			struct str rest = proc ? str_skip(line, strlen(keys[k].key)) : close == SIZE_MAX ? str_n("", 0) : str_skip(line, close + 1), value;
+			struct str rest = proc      ? str_skip(line, strlen(keys[k].key))
+				: close == SIZE_MAX ? str_n("", 0)
+						    : str_skip(line, close + 1),
+				   value;
 			if (!str_next_word(&rest, &value))
 				continue;
-			set_limit(f, keys[k].name, value, proc ? 1 : str_has(line, "kbytes") ? 1024 : str_has(line, "blocks") ? 512 : 1, read_origin(f, in, i));
+			set_limit(f, keys[k].name, value,
+				proc                              ? 1
+					: str_has(line, "kbytes") ? 1024
+					: str_has(line, "blocks") ? 512
+								  : 1,
+				read_origin(f, in, i));
 			last = i + 1;
 		}
 		if (i > last + 8)
@@ -150,13 +164,18 @@ static size_t read_ulimit_one(const struct read_input *in, struct facts *f)
 static size_t read_uname(const struct read_input *in, struct facts *f)
 {
 	struct str rest = str_trim(in->line[0].text), word, host, release;
-	if (!str_starts(rest, "Linux ") || !str_next_word(&rest, &word) || !str_next_word(&rest, &host) || !str_next_word(&rest, &release) || !read_is_version(release))
+	if (!str_starts(rest, "Linux ") || !str_next_word(&rest, &word) || !str_next_word(&rest, &host) ||
+		!str_next_word(&rest, &release) || !read_is_version(release))
 		return 0;
 	struct facts_row *row = facts_only(f, TABLE_system);
 	const char *origin = read_origin(f, in, 0);
 	read_fill_str(row, system__hostname, host, origin);
 	read_fill_str(row, system__kernel, release, origin);
-	read_fill_str(row, system__platform, str_has(release, "microsoft") ? STR("wsl2") : str_has(release, "tegra") ? STR("jetson") : STR("linux"), origin);
+	read_fill_str(row, system__platform,
+		str_has(release, "microsoft")       ? STR("wsl2")
+			: str_has(release, "tegra") ? STR("jetson")
+						    : STR("linux"),
+		origin);
 	if (str_has(rest, "aarch64"))
 		read_fill_str(row, system__arch, STR("aarch64"), origin);
 	else if (str_has(rest, "x86_64"))
@@ -214,7 +233,9 @@ static size_t read_gcc(const struct read_input *in, struct facts *f)
 {
 	struct str line = str_trim(in->line[0].text);
 	size_t close = str_rfind_char(line, ')');
-	const char *name = str_starts(line, "gcc (") || str_starts(line, "gcc-") ? "gcc" : str_starts(line, "g++ (") || str_starts(line, "g++-") ? "g++" : NULL;
+	const char *name = str_starts(line, "gcc (") || str_starts(line, "gcc-") ? "gcc"
+		: str_starts(line, "g++ (") || str_starts(line, "g++-")          ? "g++"
+										 : NULL;
 	if (!name || close == SIZE_MAX)
 		return 0;
 	struct str rest = str_skip(line, close + 1), version;
@@ -278,7 +299,8 @@ static size_t read_lsmod(const struct read_input *in, struct facts *f)
 	for (; i < in->count && i < 1000; i++) {
 		struct str rest = str_trim(in->line[i].text), name, size;
 		int64_t n;
-		if (read_prompt(in->line[i].text, &command) || !str_next_word(&rest, &name) || !str_next_word(&rest, &size) || str_to_int(size, &n) < 0)
+		if (read_prompt(in->line[i].text, &command) || !str_next_word(&rest, &name) || !str_next_word(&rest, &size) ||
+			str_to_int(size, &n) < 0)
 			break;
 		struct facts_row *row = facts_add(f, TABLE_kernel_module);
 		facts_str(row, kernel_module__name, name, read_origin(f, in, i));
@@ -294,7 +316,8 @@ static size_t read_build_switches(const struct read_input *in, struct facts *f)
 	static const struct {
 		const char *name;
 		enum facts_column column;
-	} switches[] = {{"USE_NCCL", torch__nccl_built}, {"USE_GLOO", torch__gloo_built}, {"USE_MPI", torch__mpi_built}, {"USE_DISTRIBUTED", torch__distributed_built}};
+	} switches[] = {{"USE_NCCL", torch__nccl_built}, {"USE_GLOO", torch__gloo_built}, {"USE_MPI", torch__mpi_built},
+		{"USE_DISTRIBUTED", torch__distributed_built}};
 	struct str line = in->line[0].text;
 	bool any = false;
 	for (size_t k = 0; k < sizeof switches / sizeof switches[0]; k++) {

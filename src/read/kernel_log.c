@@ -1,4 +1,5 @@
-/* What the kernel says at boot, in dmesg or the journal, and what /proc repeats of it: its version and command line, the IOMMU's mode, the NVIDIA module's version. */
+/* What the kernel says at boot, in dmesg or the journal, and what /proc repeats of it: its version and command line, the IOMMU's mode, the
+ * NVIDIA module's version. */
 #include "read/fill.h"
 #include "read/read.h"
 
@@ -15,7 +16,11 @@ static size_t read_linux_version(const struct read_input *in, struct facts *f)
 	if (!str_next_word(&rest, &release) || !read_is_version(release) || !str_has(release, "."))
 		return 0;
 	read_fill_str(of_system(f), system__kernel, release, read_origin(f, in, 0));
-	read_fill_str(of_system(f), system__platform, str_has(release, "microsoft") ? STR("wsl2") : str_has(release, "tegra") ? STR("jetson") : STR("linux"), read_origin(f, in, 0));
+	read_fill_str(of_system(f), system__platform,
+		str_has(release, "microsoft")       ? STR("wsl2")
+			: str_has(release, "tegra") ? STR("jetson")
+						    : STR("linux"),
+		read_origin(f, in, 0));
 	return 1;
 }
 
@@ -41,7 +46,8 @@ static size_t read_iommu(const struct read_input *in, struct facts *f)
 	return 1;
 }
 
-/* "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.161.08  Tue Feb 13 …", "… Open Kernel Module for x86_64  570.86.15  Release Build" */
+/* "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.161.08  Tue Feb 13 …", "… Open Kernel Module for x86_64  570.86.15  Release Build"
+ */
 static size_t read_nvrm(const struct read_input *in, struct facts *f)
 {
 	struct str line = in->line[0].text, word;
@@ -66,7 +72,8 @@ static size_t read_meminfo(const struct read_input *in, struct facts *f)
 	static const struct {
 		const char *key;
 		enum facts_column column;
-	} keys[] = {{"MemTotal", system__memory_bytes}, {"MemAvailable", system__memory_available_bytes}, {"SwapTotal", system__swap_bytes}};
+	} keys[] = {
+		{"MemTotal", system__memory_bytes}, {"MemAvailable", system__memory_available_bytes}, {"SwapTotal", system__swap_bytes}};
 	size_t i = 0;
 	for (; i < in->count && i < 80; i++) {
 		struct str key, value;
@@ -74,7 +81,8 @@ static size_t read_meminfo(const struct read_input *in, struct facts *f)
 		if (!str_split(in->line[i].text, ':', &key, &value) || !str_ends(value, " kB"))
 			break;
 		for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
-			if (str_is(key, keys[k].key) && str_to_int(str_slice(value, 0, value.len - 3), &n) == 0 && n >= 0 && n < INT64_MAX / 2048)
+			if (str_is(key, keys[k].key) && str_to_int(str_slice(value, 0, value.len - 3), &n) == 0 && n >= 0 &&
+				n < INT64_MAX / 2048)
 				read_fill_int(of_system(f), keys[k].column, n * 1024, read_origin(f, in, i));
 	}
 	return i;

@@ -1,4 +1,5 @@
-/* kubectl describe pod: limits of the containers, GPUs asked for, the environment, and what is mounted on /dev/shm. How a container ended is said by patterns. */
+/* kubectl describe pod: limits of the containers, GPUs asked for, the environment, and what is mounted on /dev/shm. How a container ended
+ * is said by patterns. */
 #include "read/fill.h"
 #include "read/read.h"
 
@@ -48,7 +49,8 @@ static void take_limit(struct pod *p, struct str key, struct str value, const ch
 static void take_mount(struct pod *p, struct str t)
 {
 	struct str rest = t, path, word, volume;
-	if (str_next_word(&rest, &path) && str_is(path, "/dev/shm") && str_next_word(&rest, &word) && str_is(word, "from") && str_next_word(&rest, &volume))
+	if (str_next_word(&rest, &path) && str_is(path, "/dev/shm") && str_next_word(&rest, &word) && str_is(word, "from") &&
+		str_next_word(&rest, &volume))
 		p->shm = volume;
 }
 

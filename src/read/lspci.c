@@ -1,4 +1,5 @@
-/* lspci, also with -v, -vv, -vvv, -nn, -D: accelerators, NVSwitches, adapters and the bridges above them: link, NUMA node, kernel driver, ACS. */
+/* lspci, also with -v, -vv, -vvv, -nn, -D: accelerators, NVSwitches, adapters and the bridges above them: link, NUMA node, kernel driver,
+ * ACS. */
 #include "read/fill.h"
 #include "read/read.h"
 
@@ -21,7 +22,8 @@ struct tree {
 static bool device_line(struct facts *f, struct str line, struct str *ret_address, struct str *ret_class, struct str *ret_name)
 {
 	size_t blank = str_find_char(line, ' ', 0), colon = str_find(line, ": ", 0);
-	if (blank == SIZE_MAX || blank < 7 || blank > 16 || colon == SIZE_MAX || colon < blank || (line.ptr[0] == ' ' || line.ptr[0] == '\t'))
+	if (blank == SIZE_MAX || blank < 7 || blank > 16 || colon == SIZE_MAX || colon < blank ||
+		(line.ptr[0] == ' ' || line.ptr[0] == '\t'))
 		return false;
 	*ret_address = read_pci_address(f, str_slice(line, 0, blank));
 	*ret_class = str_slice(line, blank + 1, colon);
@@ -41,7 +43,10 @@ static const char *kind_of(struct str class, struct str name)
 		return "bridge";
 	if (nvidia && has_class(class, "Bridge"))
 		return "nvswitch";
-	if ((nvidia && (has_class(class, "3D controller") || has_class(class, "VGA compatible controller"))) || (amd && (has_class(class, "Processing accelerators") || has_class(class, "Display controller") || has_class(class, "VGA compatible controller"))))
+	if ((nvidia && (has_class(class, "3D controller") || has_class(class, "VGA compatible controller"))) ||
+		(amd &&
+			(has_class(class, "Processing accelerators") || has_class(class, "Display controller") ||
+				has_class(class, "VGA compatible controller"))))
 		return "gpu";
 	if (has_class(class, "Processing accelerators"))
 		return "accelerator";
@@ -56,7 +61,8 @@ static void ids(struct facts_row *row, struct str name, const char *origin)
 	uint64_t x;
 	for (size_t at = str_find_char(name, '[', 0); at != SIZE_MAX; at = str_find_char(name, '[', at + 1)) {
 		struct str vendor = str_slice(name, at + 1, at + 5), device = str_slice(name, at + 6, at + 10);
-		if (at + 10 < name.len && name.ptr[at + 5] == ':' && name.ptr[at + 10] == ']' && str_to_hex(vendor, &x) == 0 && str_to_hex(device, &x) == 0) {
+		if (at + 10 < name.len && name.ptr[at + 5] == ':' && name.ptr[at + 10] == ']' && str_to_hex(vendor, &x) == 0 &&
+			str_to_hex(device, &x) == 0) {
 			read_fill_str(row, pci_device__vendor, vendor, origin);
 			read_fill_str(row, pci_device__device, device, origin);
 		}
@@ -114,7 +120,8 @@ static void link_line(struct device *d, struct str t, bool most, const char *ori
 		while (end < w.len && w.ptr[end] >= '0' && w.ptr[end] <= '9')
 			end++;
 		if (str_to_int(str_slice(w, 0, end), &lanes) == 0 && lanes > 0 && lanes <= 32)
-			fill_int(d, most ? pci_device__link_width_max : pci_device__link_width, most ? gpu__link_width_max : gpu__link_width, lanes, origin);
+			fill_int(d, most ? pci_device__link_width_max : pci_device__link_width,
+				most ? gpu__link_width_max : gpu__link_width, lanes, origin);
 	}
 	if (speed != SIZE_MAX && str_to_real(str_slice(t, speed + 6, str_find(t, "GT/s", speed)), &rate) == 0) {
 		read_fill_real(d->row, most ? pci_device__link_speed_max_gts : pci_device__link_speed_gts, rate, origin);
@@ -157,7 +164,8 @@ static void add_device(struct tree *t, struct facts *f, struct str address, stru
 	uint64_t domain = 0, bus = 0;
 	struct str rest = address, field;
 	*d = (struct device){.secondary = -1, .subordinate = -1};
-	if (str_next_field(&rest, ':', &field) && str_to_hex(field, &domain) == 0 && str_next_field(&rest, ':', &field) && str_to_hex(field, &bus) == 0) {
+	if (str_next_field(&rest, ':', &field) && str_to_hex(field, &domain) == 0 && str_next_field(&rest, ':', &field) &&
+		str_to_hex(field, &bus) == 0) {
 		d->domain = (int64_t)domain;
 		d->bus = (int64_t)bus;
 	}
@@ -255,5 +263,6 @@ static size_t read_lspci(const struct read_input *in, struct facts *f)
 	return i;
 }
 
-static const char *const lspci_triggers[] = {"3D controller", "VGA compatible controller", "PCI bridge", "Infiniband controller", "InfiniBand controller", "Processing accelerators", "Host bridge", NULL};
+static const char *const lspci_triggers[] = {"3D controller", "VGA compatible controller", "PCI bridge", "Infiniband controller",
+	"InfiniBand controller", "Processing accelerators", "Host bridge", NULL};
 const struct reader read_lspci_reader = {"lspci", lspci_triggers, read_lspci};

@@ -1,5 +1,6 @@
-/* A version of PyTorch or of the driver that somebody wrote into a report by hand: "torch 2.5.1+cu124, RTX 4090", "PyTorch version: 2.3.0", "env: python 3.10, torch==2.4.1".
- * Only what states a version counts; a requirement, a wheel's name or what something was built for does not. Tools' own output tells more and comes first.
+/* A version of PyTorch or of the driver that somebody wrote into a report by hand: "torch 2.5.1+cu124, RTX 4090", "PyTorch version: 2.3.0",
+ * "env: python 3.10, torch==2.4.1". Only what states a version counts; a requirement, a wheel's name or what something was built for does
+ * not. Tools' own output tells more and comes first.
  */
 #include "read/fill.h"
 #include "read/read.h"
@@ -8,14 +9,16 @@
 
 static bool is_name_char(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' || c == '/' || c == '[';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' || c == '/' ||
+		c == '[';
 }
 
 /* The words around it say that another version is spoken of. */
 static bool speaks_of_another(struct str line)
 {
-	static const char *const words[] = {"require", "depend", "Collecting", "ninstall", "xisting install", "onflict", "uilt for", "uilt with", "compiled", "with CUDA", "ould not find", "incompatible",
-		"atching distribution", "pip install", "conda install", "uv add", "upgrade", "downgrade", "==>", "->", ">=", "<", "instead", "works", "worked", "rom versions"};
+	static const char *const words[] = {"require", "depend", "Collecting", "ninstall", "xisting install", "onflict", "uilt for",
+		"uilt with", "compiled", "with CUDA", "ould not find", "incompatible", "atching distribution", "pip install",
+		"conda install", "uv add", "upgrade", "downgrade", "==>", "->", ">=", "<", "instead", "works", "worked", "rom versions"};
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
 		if (str_has(line, words[i]))
 			return true;
@@ -42,7 +45,9 @@ static bool version_after(struct str line, size_t at, struct str *ret)
 	*ret = str_slice(rest, 0, n);
 	for (size_t i = 0; i < n; i++)
 		dots += rest.ptr[i] == '.';
-	return dots >= 2 && read_is_version(*ret) && (n == rest.len || rest.ptr[n] == ' ' || rest.ptr[n] == ',' || rest.ptr[n] == ';' || rest.ptr[n] == ')' || rest.ptr[n] == '.' || (unsigned char)rest.ptr[n] >= 0x80 /* a Chinese comma */);
+	return dots >= 2 && read_is_version(*ret) &&
+		(n == rest.len || rest.ptr[n] == ' ' || rest.ptr[n] == ',' || rest.ptr[n] == ';' || rest.ptr[n] == ')' ||
+			rest.ptr[n] == '.' || (unsigned char)rest.ptr[n] >= 0x80 /* a Chinese comma */);
 }
 
 static size_t torch_mention(const struct read_input *in, struct facts *f)
@@ -56,7 +61,10 @@ static size_t torch_mention(const struct read_input *in, struct facts *f)
 		if (at == SIZE_MAX || (at > 0 && is_name_char(line.ptr[at - 1])) || !version_after(line, at + strlen(names[i]), &version))
 			continue;
 		/* In the middle of a sentence only what cannot be anything else: a version with its build. */
-		bool begins = at == 0 || (at >= 2 && line.ptr[at - 1] == ' ' && (line.ptr[at - 2] == ',' || line.ptr[at - 2] == ':' || line.ptr[at - 2] == '-' || line.ptr[at - 2] == '*' || line.ptr[at - 2] == '+'));
+		bool begins = at == 0 ||
+			(at >= 2 && line.ptr[at - 1] == ' ' &&
+				(line.ptr[at - 2] == ',' || line.ptr[at - 2] == ':' || line.ptr[at - 2] == '-' || line.ptr[at - 2] == '*' ||
+					line.ptr[at - 2] == '+'));
 		if (!begins && str_find_char(version, '+', 0) == SIZE_MAX)
 			continue;
 		read_torch_version(f, version, read_origin(f, in, 0));
@@ -68,10 +76,12 @@ static size_t torch_mention(const struct read_input *in, struct facts *f)
 /* "显卡驱动 470.82.01", "driver version: 535.129.03", "NVIDIA driver 515.65.01": a number of three digits, a dot and two or three more. */
 static size_t driver_mention(const struct read_input *in, struct facts *f)
 {
-	static const char *const names[] = {"river version", "river Version", "显卡驱动", "驱动版本", "NVIDIA driver", "Nvidia driver", "nvidia driver"};
+	static const char *const names[] = {
+		"river version", "river Version", "显卡驱动", "驱动版本", "NVIDIA driver", "Nvidia driver", "nvidia driver"};
 	static const char *const fill[] = {"版本", "：", "是", "为"};
 	struct str line = in->line[0].text;
-	if (line.len > LINE_MAX_BYTES || speaks_of_another(line) || str_has(line, "least") || str_has(line, "minimum") || str_has(line, "needs") || str_has(line, "至少") || str_has(line, "以上") || str_has(line, "升级"))
+	if (line.len > LINE_MAX_BYTES || speaks_of_another(line) || str_has(line, "least") || str_has(line, "minimum") ||
+		str_has(line, "needs") || str_has(line, "至少") || str_has(line, "以上") || str_has(line, "升级"))
 		return 0;
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		size_t at = str_find(line, names[i], 0), n = 0, dots = 0;
@@ -103,6 +113,7 @@ static size_t read_mention(const struct read_input *in, struct facts *f)
 	return torch ? torch : driver;
 }
 
-static const char *const mention_triggers[] = {"torch 1.", "torch 2.", "Torch 1.", "Torch 2.", "torch==1.", "torch==2.", "torch: 1.", "torch: 2.", "Torch: 1.", "Torch: 2.", "orch version",
-	"river version", "river Version", "驱动", "NVIDIA driver ", "Nvidia driver ", "nvidia driver ", NULL};
+static const char *const mention_triggers[] = {"torch 1.", "torch 2.", "Torch 1.", "Torch 2.", "torch==1.", "torch==2.", "torch: 1.",
+	"torch: 2.", "Torch: 1.", "Torch: 2.", "orch version", "river version", "river Version", "驱动", "NVIDIA driver ", "Nvidia driver ",
+	"nvidia driver ", NULL};
 const struct reader read_mention_reader = {"mention", mention_triggers, read_mention};

@@ -1,4 +1,5 @@
-/* NCCL's own view of a machine: the XML of NCCL_TOPO_DUMP_FILE (system, cpu, pci, gpu, nvlink, nic, net), and that of NCCL_GRAPH_DUMP_FILE (graphs, channels). */
+/* NCCL's own view of a machine: the XML of NCCL_TOPO_DUMP_FILE (system, cpu, pci, gpu, nvlink, nic, net), and that of NCCL_GRAPH_DUMP_FILE
+ * (graphs, channels). */
 #include "read/fill.h"
 #include "read/read.h"
 
@@ -57,15 +58,21 @@ static const char *origin(struct topology *t)
 
 static void take_pci(struct topology *t, struct str tag)
 {
-	struct str address = read_pci_address(t->f, attribute(tag, "busid")), class = attribute(tag, "class"), vendor = attribute(tag, "vendor"), device = attribute(tag, "device");
+	struct str address = read_pci_address(t->f, attribute(tag, "busid")), class = attribute(tag, "class"),
+		   vendor = attribute(tag, "vendor"), device = attribute(tag, "device");
 	int64_t width = number(tag, "link_width");
 	double rate;
 	struct str speed = attribute(tag, "link_speed");
 	if (!address.len)
 		return;
 	struct facts_row *row = read_pci_device(t->f, address);
-	const char *kind = str_starts(class, "0x0604") ? "bridge" : str_starts(class, "0x0302") || str_starts(class, "0x0300") || str_starts(class, "0x0380") || str_starts(class, "0x1200") ? "gpu"
-		: str_starts(class, "0x0207") ? "infiniband" : str_starts(class, "0x02") ? "nic" : str_starts(class, "0x0680") ? "nvswitch" : NULL;
+	const char *kind = str_starts(class, "0x0604") ? "bridge"
+		: str_starts(class, "0x0302") || str_starts(class, "0x0300") || str_starts(class, "0x0380") || str_starts(class, "0x1200")
+		? "gpu"
+		: str_starts(class, "0x0207") ? "infiniband"
+		: str_starts(class, "0x02")   ? "nic"
+		: str_starts(class, "0x0680") ? "nvswitch"
+					      : NULL;
 	if (kind)
 		read_fill_str(row, pci_device__kind, str_of(kind), origin(t));
 	if (str_starts(vendor, "0x"))
@@ -125,7 +132,8 @@ static void take_net(struct topology *t, struct str tag)
 	int64_t speed = number(tag, "speed"), port = number(tag, "port");
 	if (!name.len || name.len > 60)
 		return;
-	if (str_starts(name, "mlx") || str_starts(name, "bnxt_re") || str_starts(name, "irdma") || str_starts(name, "rdmap") || str_starts(name, "efa_") || str_starts(name, "ib") || str_starts(name, "hns_") || str_starts(name, "erdma")) {
+	if (str_starts(name, "mlx") || str_starts(name, "bnxt_re") || str_starts(name, "irdma") || str_starts(name, "rdmap") ||
+		str_starts(name, "efa_") || str_starts(name, "ib") || str_starts(name, "hns_") || str_starts(name, "erdma")) {
 		struct facts_row *row = read_rdma_port(t->f, name, port > 0 ? port : 1);
 		if (speed > 0)
 			read_fill_real(row, rdma_port__rate_gbps, (double)speed / 1000, origin(t));

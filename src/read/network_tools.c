@@ -6,7 +6,10 @@ static const char *kind_by_name(struct str name)
 {
 	static const struct {
 		const char *prefix, *kind;
-	} kinds[] = {{"lo", "loopback"}, {"docker", "docker"}, {"br-", "docker"}, {"virbr", "docker"}, {"cni", "docker"}, {"flannel", "docker"}, {"cali", "docker"}, {"veth", "veth"}, {"tun", "vpn"}, {"tap", "vpn"}, {"wg", "vpn"}, {"tailscale", "vpn"}, {"zt", "vpn"}, {"bond", "bond"}, {"ib", "ipoib"}, {"eth", "physical"}, {"en", "physical"}, {"em", "physical"}};
+	} kinds[] = {{"lo", "loopback"}, {"docker", "docker"}, {"br-", "docker"}, {"virbr", "docker"}, {"cni", "docker"},
+		{"flannel", "docker"}, {"cali", "docker"}, {"veth", "veth"}, {"tun", "vpn"}, {"tap", "vpn"}, {"wg", "vpn"},
+		{"tailscale", "vpn"}, {"zt", "vpn"}, {"bond", "bond"}, {"ib", "ipoib"}, {"eth", "physical"}, {"en", "physical"},
+		{"em", "physical"}};
 	if (str_is(name, "lo"))
 		return "loopback";
 	for (size_t i = 1; i < sizeof kinds / sizeof kinds[0]; i++)
@@ -131,7 +134,8 @@ static bool variable_name(struct str s)
 	return true;
 }
 
-/* NAME=value, alone on a line, after export or a prompt, or before a command; NCCL's "NCCL_X set by environment to y." is not one of these. */
+/* NAME=value, alone on a line, after export or a prompt, or before a command; NCCL's "NCCL_X set by environment to y." is not one of these.
+ */
 static size_t read_variables(const struct read_input *in, struct facts *f)
 {
 	struct str line = str_trim(in->line[0].text), command, word;
@@ -142,7 +146,8 @@ static size_t read_variables(const struct read_input *in, struct facts *f)
 		rest = str_skip(rest, 2);
 	while (str_next_word(&rest, &word)) {
 		size_t eq = str_find_char(word, '=', 0);
-		if (str_is(word, "export") || str_is(word, "env") || str_is(word, "sudo") || str_is(word, "-e") || str_is(word, "-x") || str_is(word, "ENV"))
+		if (str_is(word, "export") || str_is(word, "env") || str_is(word, "sudo") || str_is(word, "-e") || str_is(word, "-x") ||
+			str_is(word, "ENV"))
 			continue;
 		if (eq == SIZE_MAX || !variable_name(str_slice(word, 0, eq)))
 			break;
@@ -175,7 +180,9 @@ static size_t read_echo(const struct read_input *in, struct facts *f)
 static const char *const ip_triggers[] = {"> mtu ", "  mtu ", NULL};
 static const char *const brief_triggers[] = {"ip -br", "ip --brief", NULL};
 static const char *const route_triggers[] = {"default via ", NULL};
-static const char *const variable_triggers[] = {"NCCL_", "GLOO_SOCKET_IFNAME=", "MASTER_ADDR=", "MASTER_PORT=", "CUDA_VISIBLE_DEVICES=", "LD_LIBRARY_PATH=", "LD_PRELOAD=", "PYTHONPATH=", "WORLD_SIZE=", "TORCH_NCCL_", "HCCL_", "NVIDIA_VISIBLE_DEVICES=", "NVIDIA_DRIVER_CAPABILITIES=", "UCX_", NULL};
+static const char *const variable_triggers[] = {"NCCL_", "GLOO_SOCKET_IFNAME=", "MASTER_ADDR=", "MASTER_PORT=", "CUDA_VISIBLE_DEVICES=",
+	"LD_LIBRARY_PATH=", "LD_PRELOAD=", "PYTHONPATH=", "WORLD_SIZE=", "TORCH_NCCL_", "HCCL_",
+	"NVIDIA_VISIBLE_DEVICES=", "NVIDIA_DRIVER_CAPABILITIES=", "UCX_", NULL};
 static const char *const echo_triggers[] = {"echo $", NULL};
 
 const struct reader read_ip_reader = {"ip addr", ip_triggers, read_ip};

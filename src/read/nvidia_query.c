@@ -1,4 +1,5 @@
-/* nvidia-smi -q, also with -d, of all releases: "Attribute : value" below headings; driver 610 and later write KMD Version and CUDA UMD Version. */
+/* nvidia-smi -q, also with -d, of all releases: "Attribute : value" below headings; driver 610 and later write KMD Version and CUDA UMD
+ * Version. */
 #include "read/fill.h"
 #include "read/read.h"
 
@@ -47,9 +48,10 @@ static void open_gpu(struct place *p, struct facts *f, struct str address, const
 
 static void heading(struct place *p, struct facts *f, struct str t)
 {
-	static const char *const sections[] = {"MIG Mode", "GPU Link Info", "Clocks Throttle Reasons", "Clocks Event Reasons", "FB Memory Usage", "BAR1 Memory Usage", "Conf Compute Protected Memory Usage",
-		"ECC Mode", "Ecc Mode", "ECC Errors", "Ecc Errors", "Retired Pages", "Remapped Rows", "Temperature", "Fabric", "Utilization", "Clocks", "Max Clocks", "Applications Clocks", "GPU Power Readings",
-		"Power Readings", "Driver Model", "Inforom Version", "Processes", "PCI", NULL};
+	static const char *const sections[] = {"MIG Mode", "GPU Link Info", "Clocks Throttle Reasons", "Clocks Event Reasons",
+		"FB Memory Usage", "BAR1 Memory Usage", "Conf Compute Protected Memory Usage", "ECC Mode", "Ecc Mode", "ECC Errors",
+		"Ecc Errors", "Retired Pages", "Remapped Rows", "Temperature", "Fabric", "Utilization", "Clocks", "Max Clocks",
+		"Applications Clocks", "GPU Power Readings", "Power Readings", "Driver Model", "Inforom Version", "Processes", "PCI", NULL};
 	if (!t.len || t.len > 60)
 		return;
 	if (str_starts(t, "MIG Device"))
@@ -72,7 +74,8 @@ static void throttle(struct place *p, struct str key, struct str value)
 {
 	static const struct {
 		const char *key, *name;
-	} reasons[] = {{"HW Thermal Slowdown", "hardware thermal slowdown"}, {"HW Power Brake Slowdown", "power brake"}, {"SW Thermal Slowdown", "software thermal slowdown"}, {"HW Slowdown", "hardware slowdown"}};
+	} reasons[] = {{"HW Thermal Slowdown", "hardware thermal slowdown"}, {"HW Power Brake Slowdown", "power brake"},
+		{"SW Thermal Slowdown", "software thermal slowdown"}, {"HW Slowdown", "hardware slowdown"}};
 	for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
 		if (!str_is(key, reasons[i].key))
 			continue;
@@ -113,7 +116,9 @@ static void errors(struct place *p, struct str key, struct str value)
 	/* Volatile: SRAM Uncorrectable (Parity, SEC-DED), DRAM Uncorrectable; before Ampere: Volatile, Double Bit, Total. */
 	if (str_starts(key, "Aggregate"))
 		p->part = "Aggregate";
-	if (ecc && number && ((strcmp(p->part, "Volatile") == 0 && str_has(key, "Uncorrectable")) || (strcmp(p->part, "Double Bit") == 0 && str_is(key, "Total") && !p->ecc_seen))) {
+	if (ecc && number &&
+		((strcmp(p->part, "Volatile") == 0 && str_has(key, "Uncorrectable")) ||
+			(strcmp(p->part, "Double Bit") == 0 && str_is(key, "Total") && !p->ecc_seen))) {
 		p->ecc += n;
 		p->ecc_seen = true;
 	}
@@ -125,7 +130,8 @@ static void errors(struct place *p, struct str key, struct str value)
 		p->rows = n;
 		p->rows_seen = true;
 	}
-	if ((in_section(p, "Retired Pages") && str_starts(key, "Pending")) || (in_section(p, "Remapped Rows") && (str_is(key, "Pending") || str_starts(key, "Remapping Failure")))) {
+	if ((in_section(p, "Retired Pages") && str_starts(key, "Pending")) ||
+		(in_section(p, "Remapped Rows") && (str_is(key, "Pending") || str_starts(key, "Remapping Failure")))) {
 		p->pending_seen |= yes || no;
 		p->pending |= yes;
 	}
@@ -133,7 +139,8 @@ static void errors(struct place *p, struct str key, struct str value)
 
 static void fabric(struct place *p, struct facts *f, struct str key, struct str value, const char *origin)
 {
-	if (str_is(key, "Status") && facts_get_text(p->gpu, gpu__fabric_state) && !str_is(value, "Success") && !str_is(value, "N/A") && value.len)
+	if (str_is(key, "Status") && facts_get_text(p->gpu, gpu__fabric_state) && !str_is(value, "Success") && !str_is(value, "N/A") &&
+		value.len)
 		p->fabric_failed = strcmp(facts_get_text(p->gpu, gpu__fabric_state), "completed") == 0;
 	if (!str_is(key, "State") || str_is(value, "N/A") || str_is_nocase(value, "Not Supported"))
 		return;
@@ -173,12 +180,17 @@ static void gpu_value(struct place *p, struct facts *f, struct str key, struct s
 	if (p->slice)
 		return;
 	if (str_is(key, "Compute Mode"))
-		read_fill_str(p->gpu, gpu__compute_mode, str_is(value, "Exclusive_Process") ? STR("exclusive-process") : str_is(value, "Prohibited") ? STR("prohibited") : STR("default"), origin);
+		read_fill_str(p->gpu, gpu__compute_mode,
+			str_is(value, "Exclusive_Process")    ? STR("exclusive-process")
+				: str_is(value, "Prohibited") ? STR("prohibited")
+							      : STR("default"),
+			origin);
 	else if (str_is(key, "Persistence Mode"))
 		read_fill_bool(p->gpu, gpu__persistence, str_is(value, "Enabled"), origin);
 	else if (str_is(key, "Device Id"))
 		device_id(p, f, value, origin);
-	else if (str_is(key, "GPU Current Temp") && str_to_int(str_slice(value, 0, str_find_char(value, ' ', 0)), &n) == 0 && n > 0 && n < 150)
+	else if (str_is(key, "GPU Current Temp") && str_to_int(str_slice(value, 0, str_find_char(value, ' ', 0)), &n) == 0 && n > 0 &&
+		n < 150)
 		read_fill_int(p->gpu, gpu__temperature_c, n, origin);
 	else if (in_section(p, "MIG Mode") && str_is(key, "Current"))
 		read_fill_bool(p->gpu, gpu__mig_mode, str_is(value, "Enabled"), origin);
@@ -232,7 +244,8 @@ static size_t read_query(const struct read_input *in, struct facts *f)
 		if (!str_split(t, ':', &key, &value))
 			continue;
 		origin = read_origin(f, in, i);
-		if (str_is(key, "Driver Version") || str_is(key, "KMD Version") || str_is(key, "CUDA Version") || str_is(key, "CUDA UMD Version"))
+		if (str_is(key, "Driver Version") || str_is(key, "KMD Version") || str_is(key, "CUDA Version") ||
+			str_is(key, "CUDA UMD Version"))
 			driver_value(f, key, value, origin);
 		else if (p.gpu)
 			gpu_value(&p, f, key, value, origin);

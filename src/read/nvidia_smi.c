@@ -1,4 +1,5 @@
-/* nvidia-smi: the table (old, wide and that of driver 610 and later), -L, nvlink -s, --query-gpu with csv; /proc/driver/nvidia/version. -q: nvidia_query.c. */
+/* nvidia-smi: the table (old, wide and that of driver 610 and later), -L, nvlink -s, --query-gpu with csv; /proc/driver/nvidia/version. -q:
+ * nvidia_query.c. */
 #include "read/fill.h"
 #include "read/read.h"
 
@@ -85,7 +86,8 @@ static void temperature(struct facts_row *row, struct str cell, const char *orig
 	struct str word;
 	int64_t n;
 	while (str_next_word(&cell, &word))
-		if (word.len > 1 && word.ptr[word.len - 1] == 'C' && str_to_int(str_slice(word, 0, word.len - 1), &n) == 0 && n > 0 && n < 150) {
+		if (word.len > 1 && word.ptr[word.len - 1] == 'C' && str_to_int(str_slice(word, 0, word.len - 1), &n) == 0 && n > 0 &&
+			n < 150) {
 			read_fill_int(row, gpu__temperature_c, n, origin);
 			return;
 		}
@@ -143,7 +145,8 @@ static size_t read_table(const struct read_input *in, struct facts *f)
 		struct str line = str_trim(in->line[i].text), command;
 		if (!line.len && ++blank > 3)
 			break;
-		if (line.len && line.ptr[0] != '|' && line.ptr[0] != '+' && !(line.ptr[0] >= '0' && line.ptr[0] <= '9') && !str_starts(line, "Mon") && !str_starts(line, "CUDA")) {
+		if (line.len && line.ptr[0] != '|' && line.ptr[0] != '+' && !(line.ptr[0] >= '0' && line.ptr[0] <= '9') &&
+			!str_starts(line, "Mon") && !str_starts(line, "CUDA")) {
 			if (read_prompt(line, &command) || line.ptr[0] != '=')
 				break;
 		}
@@ -274,7 +277,11 @@ static void csv_value(struct facts *f, struct facts_row *gpu, struct str field, 
 	else if (str_is(field, "driver_version") && read_is_version(value))
 		read_fill_str(read_driver(f, "nvidia"), driver__version, value, origin);
 	else if (str_is(field, "compute_mode"))
-		read_fill_str(gpu, gpu__compute_mode, str_is(value, "Exclusive_Process") ? STR("exclusive-process") : str_is(value, "Prohibited") ? STR("prohibited") : STR("default"), origin);
+		read_fill_str(gpu, gpu__compute_mode,
+			str_is(value, "Exclusive_Process")    ? STR("exclusive-process")
+				: str_is(value, "Prohibited") ? STR("prohibited")
+							      : STR("default"),
+			origin);
 	else if (str_is(field, "memory.total") && read_size(value, 1 << 20, &n))
 		read_fill_int(gpu, gpu__memory_bytes, n, origin);
 	else if (str_is(field, "mig.mode.current"))
@@ -303,7 +310,8 @@ static size_t read_csv(const struct read_input *in, struct facts *f)
 		struct str line = str_trim(in->line[i].text), name_rest = fields, value_rest = line, name, value;
 		if (!line.len || read_prompt(line, &command))
 			break;
-		if (str_starts(line, "name") || str_starts(line, "index") || str_has(line, "driver_version") || str_has(line, "compute_cap"))
+		if (str_starts(line, "name") || str_starts(line, "index") || str_has(line, "driver_version") ||
+			str_has(line, "compute_cap"))
 			continue; /* the heading under a typed command */
 		int64_t own = index;
 		struct str first_name = fields, head;
@@ -337,7 +345,8 @@ static size_t read_proc_version(const struct read_input *in, struct facts *f)
 
 static const char *const table_triggers[] = {"NVIDIA-SMI ", NULL};
 static const char *const list_triggers[] = {"GPU 0: ", NULL};
-static const char *const csv_triggers[] = {"--query-gpu=", "name, driver_version", "index, name", "name, compute_cap", "name, memory.total", NULL};
+static const char *const csv_triggers[] = {
+	"--query-gpu=", "name, driver_version", "index, name", "name, compute_cap", "name, memory.total", NULL};
 static const char *const proc_triggers[] = {"NVRM version:", NULL};
 
 const struct reader read_nvidia_smi_table = {"nvidia-smi", table_triggers, read_table};

@@ -56,7 +56,8 @@ static bool freeze_line(struct facts *f, struct str line, const char *origin)
 	struct str name = str_slice(t, 0, at), url = str_skip(t, at + 3);
 	size_t slash = str_rfind_char(url, '/');
 	struct str wheel = slash == SIZE_MAX ? url : str_skip(url, slash + 1), version;
-	if (str_ends(wheel, ".whl") && str_next_field(&wheel, '-', &version) && str_next_field(&wheel, '-', &version) && read_is_version(version))
+	if (str_ends(wheel, ".whl") && str_next_field(&wheel, '-', &version) && str_next_field(&wheel, '-', &version) &&
+		read_is_version(version))
 		read_package(f, name, str_slice(version, 0, str_find_char(version, '%', 0)), NULL, origin);
 	return true;
 }
@@ -128,7 +129,8 @@ static size_t read_pip_show(const struct read_input *in, struct facts *f)
 		} else if (str_is(key, "Location") && row) {
 			read_fill_str(row, package__location, value, origin);
 			if (str_is(name, "torch"))
-				read_fill_str(facts_only(f, TABLE_torch), torch__location, str_of(arena_printf(f->arena, "%.*s/torch", (int)value.len, value.ptr)), origin);
+				read_fill_str(facts_only(f, TABLE_torch), torch__location,
+					str_of(arena_printf(f->arena, "%.*s/torch", (int)value.len, value.ptr)), origin);
 		} else if (str_is(key, "Editable project location") && row) {
 			read_fill_bool(row, package__editable, true, origin);
 		}
@@ -161,7 +163,8 @@ static size_t read_conda_list(const struct read_input *in, struct facts *f)
 		bool pip = str_is(channel, "pypi") || str_is(build, "pypi_0") || str_is(build, "<pip>");
 		bool torch = str_is(name, "pytorch");
 		struct facts_row *row = read_package(f, torch ? STR("torch") : name, version, pip ? "pip" : "conda", origin);
-		/* The build string of conda's PyTorch tells what it was built for: py3.10_cuda11.8_cudnn8.7.0_0, cpu_py310h…, cuda120_py311…. */
+		/* The build string of conda's PyTorch tells what it was built for: py3.10_cuda11.8_cudnn8.7.0_0, cpu_py310h…,
+		 * cuda120_py311…. */
 		struct facts_row *t = torch || str_is(name, "pytorch-gpu") ? facts_only(f, TABLE_torch) : NULL;
 		size_t cuda = str_find(build, "cuda", 0);
 		if (t && cuda != SIZE_MAX) {
@@ -183,10 +186,12 @@ static size_t read_conda_list(const struct read_input *in, struct facts *f)
 	return i;
 }
 
-/* One aligned line of a list whose command and head were not pasted: "torch    2.4.0+cu121", "pytorch   2.3.1   cpu_py311h…   conda-forge". */
+/* One aligned line of a list whose command and head were not pasted: "torch    2.4.0+cu121", "pytorch   2.3.1   cpu_py311h…   conda-forge".
+ */
 static size_t read_package_line(const struct read_input *in, struct facts *f)
 {
-	static const char *const names[] = {"torch", "pytorch", "torchvision", "torchaudio", "triton", "torch-npu", "torch_npu", "numpy", "vllm", "flash-attn", "flash_attn", "xformers", "deepspeed", "transformers"};
+	static const char *const names[] = {"torch", "pytorch", "torchvision", "torchaudio", "triton", "torch-npu", "torch_npu", "numpy",
+		"vllm", "flash-attn", "flash_attn", "xformers", "deepspeed", "transformers"};
 	struct str line = str_trim(in->line[0].text), rest = line, word, name = {0};
 	int words = 0;
 	while (str_next_word(&rest, &word))
@@ -238,7 +243,8 @@ static size_t read_conda_info(const struct read_input *in, struct facts *f)
 	return last;
 }
 
-/* "Requirement already satisfied: torch in /path/site-packages (2.2.2)"; "Requirement already satisfied: numpy>=1.17 in … (from x) (1.26.4)" */
+/* "Requirement already satisfied: torch in /path/site-packages (2.2.2)"; "Requirement already satisfied: numpy>=1.17 in … (from x)
+ * (1.26.4)" */
 static size_t read_satisfied(const struct read_input *in, struct facts *f)
 {
 	struct str line = in->line[0].text, name;
@@ -271,11 +277,13 @@ static size_t read_installed(const struct read_input *in, struct facts *f)
 	return 1;
 }
 
-/* "torchvision 0.17.0 requires torch==2.2.0, but you have torch 2.4.0 which is incompatible."; pip check: "x 1.0 has requirement y<2, but you have y 3." */
+/* "torchvision 0.17.0 requires torch==2.2.0, but you have torch 2.4.0 which is incompatible."; pip check: "x 1.0 has requirement y<2, but
+ * you have y 3." */
 static size_t read_conflict(const struct read_input *in, struct facts *f)
 {
 	struct str line = str_trim(in->line[0].text), package, version, name, found;
-	size_t verb = str_find(line, " requires ", 0), skip = 10, but = str_find(line, ", but you have ", 0), missing = str_find(line, ", which is not installed", 0);
+	size_t verb = str_find(line, " requires ", 0), skip = 10, but = str_find(line, ", but you have ", 0),
+	       missing = str_find(line, ", which is not installed", 0);
 	if (verb == SIZE_MAX) {
 		verb = str_find(line, " has requirement ", 0);
 		skip = 17;
@@ -327,7 +335,8 @@ static size_t read_pip_version(const struct read_input *in, struct facts *f)
 }
 
 static const char *const list_triggers[] = {"Package  ", "pip list", "pip3 list", NULL};
-static const char *const freeze_triggers[] = {"torch==", "numpy==", "nvidia-nccl-cu", "torch @ ", "torchvision==", "triton==", "vllm==", "deepspeed==", NULL};
+static const char *const freeze_triggers[] = {
+	"torch==", "numpy==", "nvidia-nccl-cu", "torch @ ", "torchvision==", "triton==", "vllm==", "deepspeed==", NULL};
 static const char *const show_triggers[] = {"Name: ", NULL};
 static const char *const conda_triggers[] = {"# packages in environment", "# Name  ", "conda list", "mamba list", NULL};
 static const char *const satisfied_triggers[] = {"Requirement already satisfied: ", "要求已满足", NULL};
@@ -335,8 +344,8 @@ static const char *const installed_triggers[] = {"Successfully installed ", NULL
 static const char *const conflict_triggers[] = {", but you have ", ", which is not installed", NULL};
 static const char *const version_triggers[] = {"(python 3.", NULL};
 
-static const char *const line_triggers[] = {"torch  ", "torchvision  ", "torchaudio  ", "triton  ", "torch-npu  ", "torch_npu  ", "numpy  ", "vllm  ", "flash-attn  ", "flash_attn  ", "xformers  ", "deepspeed  ",
-	"transformers  ", "nvidia-", NULL};
+static const char *const line_triggers[] = {"torch  ", "torchvision  ", "torchaudio  ", "triton  ", "torch-npu  ", "torch_npu  ", "numpy  ",
+	"vllm  ", "flash-attn  ", "flash_attn  ", "xformers  ", "deepspeed  ", "transformers  ", "nvidia-", NULL};
 
 const struct reader read_package_line_reader = {"a package list", line_triggers, read_package_line};
 const struct reader read_pip_list_reader = {"pip list", list_triggers, read_pip_list};

@@ -112,7 +112,8 @@ static void take_capability(struct facts *f, struct str v, const char *origin)
 {
 	int64_t a = -1, b = -1;
 	struct str left, right;
-	if (v.len < 5 || v.ptr[0] != '(' || !str_split(str_slice(v, 1, v.len - 1), ',', &left, &right) || str_to_int(left, &a) < 0 || str_to_int(right, &b) < 0 || a < 1 || a > 30 || b < 0 || b > 9)
+	if (v.len < 5 || v.ptr[0] != '(' || !str_split(str_slice(v, 1, v.len - 1), ',', &left, &right) || str_to_int(left, &a) < 0 ||
+		str_to_int(right, &b) < 0 || a < 1 || a > 30 || b < 0 || b > 9)
 		return;
 	struct facts_row *gpu = read_gpu(f, 0, "nvidia");
 	read_fill_str(gpu, gpu__compute_capability, str_of(arena_printf(f->arena, "%lld.%lld", (long long)a, (long long)b)), origin);
@@ -123,7 +124,11 @@ static void take_gpu_name(struct facts *f, struct str v, const char *origin)
 {
 	v = unquoted(v);
 	if (v.len > 2 && v.len < 80)
-		read_fill_str(read_gpu(f, 0, str_starts(v, "AMD") ? "amd" : str_starts(v, "Intel") ? "intel" : "nvidia"), gpu__name, v, origin);
+		read_fill_str(read_gpu(f, 0,
+				      str_starts(v, "AMD")             ? "amd"
+					      : str_starts(v, "Intel") ? "intel"
+								       : "nvidia"),
+			gpu__name, v, origin);
 }
 
 static void take_numpy(struct facts *f, struct str v, const char *origin)
@@ -160,12 +165,27 @@ static const struct {
 	bool list; /* its value has blanks inside brackets */
 	take_fn *take;
 } known[] = {
-	{"torch.__version__", false, take_version}, {"torch.version.__version__", false, take_version}, {"torch.version.cuda", false, take_cuda}, {"torch.version.hip", false, take_hip},
-	{"is_nccl_available()", false, take_nccl}, {"is_gloo_available()", false, take_gloo}, {"is_mpi_available()", false, take_mpi},
-	{"torch.distributed.is_available()", false, take_distributed}, {"dist.is_available()", false, take_distributed}, {"d.is_available()", false, take_distributed}, {"torch.cuda.is_available()", false, take_available},
-	{"compiled_with_cxx11_abi()", false, take_abi}, {"nccl.version()", true, take_nccl_version}, {"get_arch_list()", true, take_arch}, {"get_device_capability(", true, take_capability},
-	{"get_device_name(", false, take_gpu_name}, {"np.__version__", false, take_numpy}, {"numpy.__version__", false, take_numpy}, {"torchvision.__version__", false, take_torchvision},
-	{"torch.__file__", false, take_torch_file}, {"sys.executable", false, take_executable},
+	{"torch.__version__", false, take_version},
+	{"torch.version.__version__", false, take_version},
+	{"torch.version.cuda", false, take_cuda},
+	{"torch.version.hip", false, take_hip},
+	{"is_nccl_available()", false, take_nccl},
+	{"is_gloo_available()", false, take_gloo},
+	{"is_mpi_available()", false, take_mpi},
+	{"torch.distributed.is_available()", false, take_distributed},
+	{"dist.is_available()", false, take_distributed},
+	{"d.is_available()", false, take_distributed},
+	{"torch.cuda.is_available()", false, take_available},
+	{"compiled_with_cxx11_abi()", false, take_abi},
+	{"nccl.version()", true, take_nccl_version},
+	{"get_arch_list()", true, take_arch},
+	{"get_device_capability(", true, take_capability},
+	{"get_device_name(", false, take_gpu_name},
+	{"np.__version__", false, take_numpy},
+	{"numpy.__version__", false, take_numpy},
+	{"torchvision.__version__", false, take_torchvision},
+	{"torch.__file__", false, take_torch_file},
+	{"sys.executable", false, take_executable},
 };
 
 struct expression {
@@ -281,5 +301,7 @@ static size_t read_answers(const struct read_input *in, struct facts *f)
 	return i;
 }
 
-static const char *const triggers[] = {"torch.__version__", "torch.version.", "is_nccl_available", "torch.cuda.is_available", "is_gloo_available", "nccl.version()", "get_arch_list", "get_device_capability", "get_device_name", "np.__version__", "numpy.__version__", "torchvision.__version__", "cxx11_abi()", "torch.__file__", "sys.executable", NULL};
+static const char *const triggers[] = {"torch.__version__", "torch.version.", "is_nccl_available", "torch.cuda.is_available",
+	"is_gloo_available", "nccl.version()", "get_arch_list", "get_device_capability", "get_device_name", "np.__version__",
+	"numpy.__version__", "torchvision.__version__", "cxx11_abi()", "torch.__file__", "sys.executable", NULL};
 const struct reader read_python_answers = {"python", triggers, read_answers};

@@ -1,7 +1,7 @@
 /* The JSON form of ncclras (NCCL 2.28 and later): which ranks of a communicator are missing, and who has launched less than all others.
  *
- * Some releases leave out a comma, and what was pasted may be cut: so it is read token by token, not parsed as JSON. What is found becomes rows of the table
- * `event` with the patterns that the text form has (knowledge/patterns/ras.yaml), so that the same rules judge both.
+ * Some releases leave out a comma, and what was pasted may be cut: so it is read token by token, not parsed as JSON. What is found becomes
+ * rows of the table `event` with the patterns that the text form has (knowledge/patterns/ras.yaml), so that the same rules judge both.
  */
 #include "read/fill.h"
 #include "read/read.h"
@@ -31,7 +31,11 @@ static void say(struct parse *p, const struct member *m, const char *pattern, co
 {
 	struct facts_row *row = facts_add(p->f, TABLE_event);
 	facts_text(row, event__pattern, pattern, NULL);
-	facts_text(row, event__class, strcmp(pattern, "ras.ranks-at") == 0 ? "noise" : strcmp(pattern, "ras.incomplete") == 0 ? "consequence" : "evidence", NULL);
+	facts_text(row, event__class,
+		strcmp(pattern, "ras.ranks-at") == 0             ? "noise"
+			: strcmp(pattern, "ras.incomplete") == 0 ? "consequence"
+								 : "evidence",
+		NULL);
 	facts_text(row, event__symptom, symptom, NULL);
 	facts_text(row, event__text, text, NULL);
 	facts_text(row, event__file, p->in->file, NULL);
@@ -48,10 +52,12 @@ static void say(struct parse *p, const struct member *m, const char *pattern, co
 
 static const char *member_text(struct parse *p, const struct member *m, const char *what)
 {
-	return arena_printf(p->f->arena, "\"rank\": %lld, \"host\": \"%s\", \"pid\": %lld: %s", (long long)m->rank, m->host ? m->host : "", (long long)m->pid, what);
+	return arena_printf(p->f->arena, "\"rank\": %lld, \"host\": \"%s\", \"pid\": %lld: %s", (long long)m->rank, m->host ? m->host : "",
+		(long long)m->pid, what);
 }
 
-/* One communicator is complete: who is missing, and who stands behind while all others stand at one number. A running job is never that even. */
+/* One communicator is complete: who is missing, and who stands behind while all others stand at one number. A running job is never that
+ * even. */
 static void judge_ranks(struct parse *p)
 {
 	int64_t most = -1;
@@ -63,7 +69,8 @@ static void judge_ranks(struct parse *p)
 		present += !m->missing && m->launched >= 0;
 		at_most += !m->missing && m->launched == most;
 		if (m->missing) {
-			say(p, m, "ras.rank-missing", "ras.missing", member_text(p, m, m->gone ? "missing, considered dead or unresponsive" : "missing"));
+			say(p, m, "ras.rank-missing", "ras.missing",
+				member_text(p, m, m->gone ? "missing, considered dead or unresponsive" : "missing"));
 			say(p, m, "ras.incomplete", "ras.incomplete", "\"missing_ranks\"");
 		}
 	}
@@ -73,9 +80,11 @@ static void judge_ranks(struct parse *p)
 		if (m->missing || m->launched < 0)
 			continue;
 		if (m->launched < most)
-			say(p, m, "ras.rank-at", "ras.outlier", member_text(p, m, arena_printf(p->f->arena, "%lld collectives", (long long)m->launched)));
+			say(p, m, "ras.rank-at", "ras.outlier",
+				member_text(p, m, arena_printf(p->f->arena, "%lld collectives", (long long)m->launched)));
 		else if (at_most-- == present - behind)
-			say(p, m, "ras.ranks-at", "ras.counts", member_text(p, m, arena_printf(p->f->arena, "%lld collectives", (long long)m->launched)));
+			say(p, m, "ras.ranks-at", "ras.counts",
+				member_text(p, m, arena_printf(p->f->arena, "%lld collectives", (long long)m->launched)));
 	}
 	p->count = 0;
 }
@@ -92,7 +101,8 @@ static void open_bracket(struct parse *p)
 	p->depth += p->depth < DEPTH_MAX;
 	p->key = str_n("", 0);
 	if (is_level(p, 1, "ranks") || is_level(p, 1, "missing_ranks"))
-		p->now = (struct member){.rank = -1, .pid = -1, .launched = -1, .missing = is_level(p, 1, "missing_ranks"), .line = p->line};
+		p->now = (struct member){
+			.rank = -1, .pid = -1, .launched = -1, .missing = is_level(p, 1, "missing_ranks"), .line = p->line};
 	p->ours |= is_level(p, 0, "communicators");
 }
 

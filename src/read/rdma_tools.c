@@ -6,7 +6,8 @@ static void set_state(struct facts_row *row, struct str value, const char *origi
 {
 	static const struct {
 		const char *said, *state;
-	} states[] = {{"Active", "ACTIVE"}, {"ACTIVE", "ACTIVE"}, {"Down", "DOWN"}, {"DOWN", "DOWN"}, {"Initializing", "INIT"}, {"INIT", "INIT"}, {"Init", "INIT"}, {"Armed", "ARMED"}, {"ARMED", "ARMED"}};
+	} states[] = {{"Active", "ACTIVE"}, {"ACTIVE", "ACTIVE"}, {"Down", "DOWN"}, {"DOWN", "DOWN"}, {"Initializing", "INIT"},
+		{"INIT", "INIT"}, {"Init", "INIT"}, {"Armed", "ARMED"}, {"ARMED", "ARMED"}};
 	for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
 		if (str_is(value, states[i].said))
 			read_fill_str(row, rdma_port__state, str_of(states[i].state), origin);
@@ -41,10 +42,16 @@ static void set_phys(struct facts_row *row, struct str value, const char *origin
 {
 	/* rdma link and ibv_devinfo write LINK_UP and POLLING */
 	value = word_of(value);
-	read_fill_str(row, rdma_port__phys_state, str_is(value, "LINK_UP") ? STR("LinkUp") : str_is(value, "POLLING") ? STR("Polling") : str_is(value, "DISABLED") ? STR("Disabled") : value, origin);
+	read_fill_str(row, rdma_port__phys_state,
+		str_is(value, "LINK_UP")            ? STR("LinkUp")
+			: str_is(value, "POLLING")  ? STR("Polling")
+			: str_is(value, "DISABLED") ? STR("Disabled")
+						    : value,
+		origin);
 }
 
-/* CA 'mlx5_0' … Firmware version: 28.39.1002 … Port 1: State: Active, Physical state: LinkUp, Rate: 200, Base lid: 12, Link layer: InfiniBand */
+/* CA 'mlx5_0' … Firmware version: 28.39.1002 … Port 1: State: Active, Physical state: LinkUp, Rate: 200, Base lid: 12, Link layer:
+ * InfiniBand */
 static size_t read_ibstat(const struct read_input *in, struct facts *f)
 {
 	struct str device = {0}, firmware = {0};
@@ -219,7 +226,8 @@ static size_t read_ibdev2netdev(const struct read_input *in, struct facts *f)
 		struct str rest = in->line[i].text, device, word, netdev;
 		const char *origin = read_origin(f, in, i);
 		int64_t port;
-		if (!str_has(rest, " ==> ") || !str_next_word(&rest, &device) || !str_next_word(&rest, &word) || !str_is(word, "port") || !str_next_word(&rest, &word) || str_to_int(word, &port) < 0)
+		if (!str_has(rest, " ==> ") || !str_next_word(&rest, &device) || !str_next_word(&rest, &word) || !str_is(word, "port") ||
+			!str_next_word(&rest, &word) || str_to_int(word, &port) < 0)
 			break;
 		struct facts_row *row = read_rdma_port(f, device, port);
 		if (!str_next_word(&rest, &word) || !str_next_word(&rest, &netdev))

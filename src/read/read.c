@@ -133,14 +133,17 @@ const char *read_origin(struct facts *f, const struct read_input *in, size_t i)
 	return arena_printf(f->arena, "%s:%zu", in->file, number);
 }
 
-/* A command that was pasted without its prompt. Only what no sentence begins with: the command alone, or with options, a file or a pipe after it. */
+/* A command that was pasted without its prompt. Only what no sentence begins with: the command alone, or with options, a file or a pipe
+ * after it. */
 static bool bare_command(struct str s)
 {
-	static const char *const commands[] = {"pip list", "pip3 list", "pip freeze", "pip3 freeze", "uv pip list", "python -m pip list", "python3 -m pip list", "conda list", "mamba list", "df -h", "ulimit -a", "ulimit -l",
-		"ulimit -n", "nvidia-smi", "ibstat", "lsmod", "ls -l /dev/shm", "ls -lh /dev/shm"};
+	static const char *const commands[] = {"pip list", "pip3 list", "pip freeze", "pip3 freeze", "uv pip list", "python -m pip list",
+		"python3 -m pip list", "conda list", "mamba list", "df -h", "ulimit -a", "ulimit -l", "ulimit -n", "nvidia-smi", "ibstat",
+		"lsmod", "ls -l /dev/shm", "ls -lh /dev/shm"};
 	if (s.len > 120)
 		return false;
-	if (str_starts(s, "python -c \"") || str_starts(s, "python3 -c \"") || str_starts(s, "python -c '") || str_starts(s, "python3 -c '"))
+	if (str_starts(s, "python -c \"") || str_starts(s, "python3 -c \"") || str_starts(s, "python -c '") ||
+		str_starts(s, "python3 -c '"))
 		return true;
 	if (str_starts(s, "echo $"))
 		return str_find_char(s, ' ', 5) == SIZE_MAX;

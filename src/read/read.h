@@ -2,10 +2,10 @@
  * becomes rows of the fact tables, each value with "file:line" as its origin.
  *
  * A reader names its triggers: literal texts of at least four characters (case-sensitive) that stand in the first line it wants
- * to see. When such a line turns up, the reader gets the lines from there on (at most READ_LINES_MAX lines and 1 MiB) and says how many were
- * its own; 0 means: not mine, and the next reader is asked. Lines come clean: without ANSI codes, quote marks, HTML entities, CR, NUL, the
- * launcher's prefix in front (rank, pod, node), and of interleaved streams only the one that the trigger stands in. They are untrusted all the same.
- * Lines before the trigger (the shell prompt with the command, the upper border of a table) are in `before`.
+ * to see. When such a line turns up, the reader gets the lines from there on (at most READ_LINES_MAX lines and 1 MiB) and says how many
+ * were its own; 0 means: not mine, and the next reader is asked. Lines come clean: without ANSI codes, quote marks, HTML entities, CR, NUL,
+ * the launcher's prefix in front (rank, pod, node), and of interleaved streams only the one that the trigger stands in. They are untrusted
+ * all the same. Lines before the trigger (the shell prompt with the command, the upper border of a table) are in `before`.
  *
  * A reader never fails: what it cannot read is a gap, or not mentioned.
  */
@@ -25,12 +25,12 @@ struct read_input {
 	const char *file;             /* name for origins, "-" for standard input */
 	const struct read_line *line; /* line[0] holds the trigger */
 	size_t count;
-	struct str before[3];         /* before[0] is the line above the trigger; empty when there is none */
+	struct str before[3]; /* before[0] is the line above the trigger; empty when there is none */
 };
 
 struct reader {
 	const char *name;
-	const char *const *triggers; /* ends with NULL */
+	const char *const *triggers;                                  /* ends with NULL */
 	size_t (*read)(const struct read_input *in, struct facts *f); /* lines consumed */
 };
 

@@ -1,4 +1,5 @@
-/* rocm-smi: "GPU[0]		: Card Series: 		AMD Instinct MI210" of --showproductname, and the table that it prints without options. */
+/* rocm-smi: "GPU[0]		: Card Series: 		AMD Instinct MI210" of --showproductname, and the table that it prints without
+ * options. */
 #include "read/fill.h"
 #include "read/read.h"
 
@@ -57,7 +58,8 @@ static size_t read_concise(const struct read_input *in, struct facts *f)
 			int64_t c;
 			size_t dot = str_find_char(word, '.', 0);
 			watts |= str_ends(word, "W");
-			if (!watts && dot != SIZE_MAX && (str_ends(word, "C") || str_ends(word, "c")) && str_to_int(str_slice(word, 0, dot), &c) == 0 && c > 0 && c < 150)
+			if (!watts && dot != SIZE_MAX && (str_ends(word, "C") || str_ends(word, "c")) &&
+				str_to_int(str_slice(word, 0, dot), &c) == 0 && c > 0 && c < 150)
 				read_fill_int(row, gpu__temperature_c, c, origin);
 		}
 	}

@@ -20,12 +20,14 @@ static bool is_path(struct str cell)
 	return false;
 }
 
-/* Status codes of topo -p2p; "NS" is said of every PCIe pair when NVLink is asked for, so it counts only where reading or writing was asked for. */
+/* Status codes of topo -p2p; "NS" is said of every PCIe pair when NVLink is asked for, so it counts only where reading or writing was asked
+ * for. */
 static const char *p2p_text(struct str cell, bool read_or_write)
 {
 	static const struct {
 		const char *code, *text;
-	} codes[] = {{"OK", "ok"}, {"CNS", "chipset not supported"}, {"GNS", "GPU not supported"}, {"TNS", "topology not supported"}, {"DR", "disabled by regkey"}, {"NS", "not supported"}};
+	} codes[] = {{"OK", "ok"}, {"CNS", "chipset not supported"}, {"GNS", "GPU not supported"}, {"TNS", "topology not supported"},
+		{"DR", "disabled by regkey"}, {"NS", "not supported"}};
 	for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
 		if (str_is(cell, codes[i].code))
 			return str_is(cell, "NS") && !read_or_write ? NULL : codes[i].text;
@@ -55,7 +57,8 @@ static void affinity(struct facts *f, int64_t a, struct str rest, bool has_numa,
 {
 	struct str word;
 	int64_t node;
-	if (has_numa && str_next_word(&rest, &word) && str_has(word, "-") && str_next_word(&rest, &word) && str_to_int(word, &node) == 0 && node >= 0 && node < 1024)
+	if (has_numa && str_next_word(&rest, &word) && str_has(word, "-") && str_next_word(&rest, &word) && str_to_int(word, &node) == 0 &&
+		node >= 0 && node < 1024)
 		for (struct facts_row *row = f->first[TABLE_gpu]; row; row = row->next) {
 			int64_t n;
 			if (facts_get_int(row, gpu__index, &n) && n == a)

@@ -25,7 +25,8 @@ static void npu_chip(struct facts *f, struct facts_row *row, struct str cells, c
 		if (!str_next_word(&right, &last))
 			return;
 	}
-	if (str_to_int(before, &used) == 0 && str_to_int(last, &total) == 0 && total > 0 && total < (1 << 24) && used >= 0 && used <= total) {
+	if (str_to_int(before, &used) == 0 && str_to_int(last, &total) == 0 && total > 0 && total < (1 << 24) && used >= 0 &&
+		used <= total) {
 		read_fill_int(row, gpu__memory_bytes, total << 20, origin);
 		read_fill_int(row, gpu__memory_used_bytes, used << 20, origin);
 	}
@@ -55,7 +56,9 @@ static size_t read_npu_smi(const struct read_input *in, struct facts *f)
 			continue;
 		if (str_next_word(&cell, &name) && is_npu(name)) {
 			row = read_gpu(f, index, "ascend");
-			read_fill_str(row, gpu__name, str_starts(name, "Ascend") ? name : str_of(arena_printf(f->arena, "Ascend %.*s", (int)name.len, name.ptr)), read_origin(f, in, i));
+			read_fill_str(row, gpu__name,
+				str_starts(name, "Ascend") ? name : str_of(arena_printf(f->arena, "Ascend %.*s", (int)name.len, name.ptr)),
+				read_origin(f, in, i));
 		} else if (row) {
 			npu_chip(f, row, whole, read_origin(f, in, i));
 			row = NULL;
@@ -88,7 +91,8 @@ static struct facts_row *next_amd(struct facts *f)
 	return read_gpu(f, index, "amd");
 }
 
-/* rocminfo: "  Name: gfx942", "  Marketing Name: AMD Instinct MI300X"; "  Name: amdgcn-amd-amdhsa--gfx942:sramecc+" is the same agent's ISA. */
+/* rocminfo: "  Name: gfx942", "  Marketing Name: AMD Instinct MI300X"; "  Name: amdgcn-amd-amdhsa--gfx942:sramecc+" is the same agent's
+ * ISA. */
 static size_t read_gfx(const struct read_input *in, struct facts *f)
 {
 	struct str line = str_trim(in->line[0].text), gfx = gfx_of(line), key, value, command;

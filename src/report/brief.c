@@ -17,15 +17,12 @@ static const char *text_of(const struct report *r, enum facts_column c)
 		return "none";
 	switch (facts_columns[c].type) {
 	case FACTS_TEXT:
-		return strlen(v->text) > VALUE_MAX ? arena_printf(r->arena, "%.*s...", (int)str_cut(str_of(v->text), VALUE_MAX).len, v->text) : v->text;
-	case FACTS_BOOL:
-		return v->i ? "yes" : "no";
-	case FACTS_INT:
-		facts_get_int(row, c, &n);
-		return arena_printf(r->arena, "%lld", (long long)n);
-	case FACTS_REAL:
-		facts_get_real(row, c, &x);
-		return arena_printf(r->arena, "%g", x);
+		return strlen(v->text) > VALUE_MAX
+			? arena_printf(r->arena, "%.*s...", (int)str_cut(str_of(v->text), VALUE_MAX).len, v->text)
+			: v->text;
+	case FACTS_BOOL: return v->i ? "yes" : "no";
+	case FACTS_INT: facts_get_int(row, c, &n); return arena_printf(r->arena, "%lld", (long long)n);
+	case FACTS_REAL: facts_get_real(row, c, &x); return arena_printf(r->arena, "%g", x);
 	}
 	return "?";
 }
@@ -45,7 +42,8 @@ static const char *gpus(const struct report *r)
 			n += same;
 		}
 		if (!earlier)
-			buf_fmt(&b, "%s%d x %s%s%s%s", b.len ? ", " : "", n, name ? name : "unknown accelerator", cc ? " (" : "", cc ? cc : "", cc ? ")" : "");
+			buf_fmt(&b, "%s%d x %s%s%s%s", b.len ? ", " : "", n, name ? name : "unknown accelerator", cc ? " (" : "",
+				cc ? cc : "", cc ? ")" : "");
 	}
 	if (!b.len)
 		buf_text(&b, r->facts->read[TABLE_gpu] ? "none" : "?");
@@ -71,8 +69,10 @@ static const char *nccl(const struct report *r)
 	const struct facts_row *row = loaded_nccl(r);
 	if (!row)
 		return r->facts->read[TABLE_nccl] ? "none" : "?";
-	const char *version = facts_get_text(row, nccl__version), *file = facts_get_text(row, nccl__path), *by = facts_get_text(row, nccl__found_by);
-	return arena_printf(r->arena, "%s %s%s%s%s", version ? version : "?", file ? file : "", by ? " (" : "", by ? by : "", by ? ")" : "");
+	const char *version = facts_get_text(row, nccl__version), *file = facts_get_text(row, nccl__path),
+		   *by = facts_get_text(row, nccl__found_by);
+	return arena_printf(
+		r->arena, "%s %s%s%s%s", version ? version : "?", file ? file : "", by ? " (" : "", by ? by : "", by ? ")" : "");
 }
 
 /* No row: looked and none there, or nobody could look. */
@@ -83,7 +83,9 @@ static const char *empty(const struct report *r, enum facts_table table, const c
 
 static const char *bytes(const struct report *r, int64_t n)
 {
-	return n < 0 ? "?" : n >= (int64_t)10 << 30 ? arena_printf(r->arena, "%lld GB", (long long)(n >> 30)) : arena_printf(r->arena, "%lld MB", (long long)(n >> 20));
+	return n < 0                     ? "?"
+		: n >= (int64_t)10 << 30 ? arena_printf(r->arena, "%lld GB", (long long)(n >> 30))
+					 : arena_printf(r->arena, "%lld MB", (long long)(n >> 20));
 }
 
 static const char *bytes_of(const struct report *r, const struct facts_row *row, enum facts_column c)
@@ -101,7 +103,9 @@ static const char *driver(const struct report *r)
 	const char *none = empty(r, TABLE_driver, "none");
 	if (none)
 		return none;
-	const char *kind = !facts_get_bool(row, driver__open_module, &open_module) ? "" : open_module ? ", open modules" : ", closed modules";
+	const char *kind = !facts_get_bool(row, driver__open_module, &open_module) ? ""
+		: open_module                                                      ? ", open modules"
+										   : ", closed modules";
 	const char *cuda = facts_get_text(row, driver__cuda_max);
 	return arena_printf(r->arena, "%s%s%s%s", text_of(r, driver__version), cuda ? ", CUDA up to " : "", cuda ? cuda : "", kind);
 }
@@ -113,7 +117,14 @@ static const char *torch(const struct report *r)
 		return none;
 	cuda = facts_get_text(r->facts->first[TABLE_torch], torch__cuda);
 	hip = facts_get_text(r->facts->first[TABLE_torch], torch__hip);
-	return arena_printf(r->arena, "%s (%s%s%s)", text_of(r, torch__version), cuda ? "CUDA " : hip ? "HIP " : "", cuda ? cuda : hip ? hip : text_of(r, torch__build), cuda || hip ? "" : " build");
+	return arena_printf(r->arena, "%s (%s%s%s)", text_of(r, torch__version),
+		cuda          ? "CUDA "
+			: hip ? "HIP "
+			      : "",
+		cuda          ? cuda
+			: hip ? hip
+			      : text_of(r, torch__build),
+		cuda || hip ? "" : " build");
 }
 
 static void row(struct buf *out, const char *name, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -139,12 +150,14 @@ static bool has_prefix(const char *name, const char *const *prefixes)
 
 static void brief_torch(const struct report *r, struct buf *out)
 {
-	static const char *const companions[] = {"torchvision", "torchaudio", "triton", "numpy", "transformers", "accelerate", "deepspeed", "flash-attn", "xformers", "bitsandbytes", "vllm",
-		"sglang", "megatron-core", "pytorch-lightning", "ray", "torch-npu", NULL};
+	static const char *const companions[] = {"torchvision", "torchaudio", "triton", "numpy", "transformers", "accelerate", "deepspeed",
+		"flash-attn", "xformers", "bitsandbytes", "vllm", "sglang", "megatron-core", "pytorch-lightning", "ray", "torch-npu", NULL};
 	struct buf b = BUF_MAX(LINE_MAX_BYTES);
-	row(out, "torch", "%s%s%s", torch(r), r->facts->first[TABLE_torch] ? ", by " : "", r->facts->first[TABLE_torch] ? text_of(r, torch__installer) : "");
+	row(out, "torch", "%s%s%s", torch(r), r->facts->first[TABLE_torch] ? ", by " : "",
+		r->facts->first[TABLE_torch] ? text_of(r, torch__installer) : "");
 	if (r->facts->first[TABLE_torch]) {
-		row(out, "back ends", "nccl %s, gloo %s, mpi %s, ucc %s", text_of(r, torch__nccl_built), text_of(r, torch__gloo_built), text_of(r, torch__mpi_built), text_of(r, torch__ucc_built));
+		row(out, "back ends", "nccl %s, gloo %s, mpi %s, ucc %s", text_of(r, torch__nccl_built), text_of(r, torch__gloo_built),
+			text_of(r, torch__mpi_built), text_of(r, torch__ucc_built));
 		row(out, "gpu code", "%s", text_of(r, torch__arch_list));
 		row(out, "nccl", "%s", nccl(r));
 	}
@@ -191,8 +204,10 @@ void report_brief(const struct report *r, struct buf *out)
 {
 	const struct judgement *j = r->judgement;
 	buf_fmt(out, "davy %s: %s\n", DAVY_VERSION, report_verdict(r));
-	row(out, "os", "%s, kernel %s, %s, glibc %s", text_of(r, system__os_name), text_of(r, system__kernel), text_of(r, system__arch), text_of(r, system__libc_version));
-	row(out, "cpu, memory", "%s cores, %s", text_of(r, system__cpu_allowed), bytes_of(r, r->facts->first[TABLE_system], system__memory_bytes));
+	row(out, "os", "%s, kernel %s, %s, glibc %s", text_of(r, system__os_name), text_of(r, system__kernel), text_of(r, system__arch),
+		text_of(r, system__libc_version));
+	row(out, "cpu, memory", "%s cores, %s", text_of(r, system__cpu_allowed),
+		bytes_of(r, r->facts->first[TABLE_system], system__memory_bytes));
 	row(out, "gpu", "%s", gpus(r));
 	row(out, "driver", "%s", driver(r));
 	row(out, "python", "%s %s (%s)", text_of(r, python__version), text_of(r, python__real_path), text_of(r, python__kind));
@@ -201,7 +216,8 @@ void report_brief(const struct report *r, struct buf *out)
 	brief_variables(r, out);
 	for (const struct finding *f = j->findings; f; f = f->next)
 		if (f->status != STATUS_INFO)
-			row(out, status_name(f->status), "%s (%s): %s", f->cause, certainty_name(f->certainty), f->says ? f->says : f->title);
+			row(out, status_name(f->status), "%s (%s): %s", f->cause, certainty_name(f->certainty),
+				f->says ? f->says : f->title);
 }
 
 void report_header(const struct report *r, struct buf *out)
@@ -209,8 +225,10 @@ void report_header(const struct report *r, struct buf *out)
 	static const char *const prefixes[] = {"NCCL_", "CUDA_VIS", "WORLD_SIZE", "RANK", "MASTER_", "TORCH_NCCL", "GLOO_", NULL};
 	struct buf b = BUF_MAX(65536);
 	buf_fmt(out, "[davy %s] gpu %s | driver %s\n", DAVY_VERSION, gpus(r), driver(r));
-	buf_fmt(out, "[davy] torch %s | NCCL %s | python %s %s\n", torch(r), nccl(r), text_of(r, python__version), text_of(r, python__real_path));
-	buf_fmt(out, "[davy] host %s, kernel %s, container %s\n", text_of(r, system__hostname), text_of(r, system__kernel), text_of(r, container__engine));
+	buf_fmt(out, "[davy] torch %s | NCCL %s | python %s %s\n", torch(r), nccl(r), text_of(r, python__version),
+		text_of(r, python__real_path));
+	buf_fmt(out, "[davy] host %s, kernel %s, container %s\n", text_of(r, system__hostname), text_of(r, system__kernel),
+		text_of(r, container__engine));
 	for (const struct facts_row *v = r->facts->first[TABLE_variable]; v; v = v->next) {
 		const char *name = facts_get_text(v, variable__name), *value = facts_get_text(v, variable__value);
 		if (name && value && has_prefix(name, prefixes))

@@ -24,14 +24,10 @@ static const char *value_text(const struct report *r, const struct evidence *e)
 	if (v->gap != GAP_NONE)
 		return tr(r, "none", "无");
 	switch (e->type) {
-	case FACTS_TEXT:
-		return v->text;
-	case FACTS_REAL:
-		return arena_printf(r->arena, "%g", v->r);
-	case FACTS_BOOL:
-		return v->i ? tr(r, "yes", "是") : tr(r, "no", "否");
-	case FACTS_INT:
-		break;
+	case FACTS_TEXT: return v->text;
+	case FACTS_REAL: return arena_printf(r->arena, "%g", v->r);
+	case FACTS_BOOL: return v->i ? tr(r, "yes", "是") : tr(r, "no", "否");
+	case FACTS_INT: break;
 	}
 	const char *digits = arena_printf(r->arena, "%lld", (long long)v->i);
 	if (r->verbose || !is_size(e))
@@ -51,8 +47,13 @@ static const char *subject_of(const struct finding *f, const struct evidence *e)
 /* What says nothing to a person: the name of what the line speaks of, and what only lets a rule apply. */
 static bool is_aside(const struct finding *f, const struct evidence *e)
 {
-	static const char *const asides[] = {"system.platform", "driver.vendor", "driver.loaded", "variable.name", "variable.problem", "variable.detail", "package.canonical", "package.name", "gpu.index", "torch.build", "system.root_kind", "package.location", "torch.nccl_package", "trial.subject", "trial.stage", "trial.trial",
-		"driver.branch", "driver.libcuda_kind", "fleet.same_machine", "gpu.cc", "gpu.class", "gpu.vendor", "gpu.visible", "gpu_pair.a", "gpu_pair.b", "gpu_pair.pair", "integrity.package", "mount.path", "requirement_conflict.package", "requirement_conflict.name", "spread.count", "spread.what", "spread.fact", "spread.subject", "sys_path.exists_", "system.virtualization", "torch.nccl_link", "torch.release"};
+	static const char *const asides[] = {"system.platform", "driver.vendor", "driver.loaded", "variable.name", "variable.problem",
+		"variable.detail", "package.canonical", "package.name", "gpu.index", "torch.build", "system.root_kind", "package.location",
+		"torch.nccl_package", "trial.subject", "trial.stage", "trial.trial", "driver.branch", "driver.libcuda_kind",
+		"fleet.same_machine", "gpu.cc", "gpu.class", "gpu.vendor", "gpu.visible", "gpu_pair.a", "gpu_pair.b", "gpu_pair.pair",
+		"integrity.package", "mount.path", "requirement_conflict.package", "requirement_conflict.name", "spread.count",
+		"spread.what", "spread.fact", "spread.subject", "sys_path.exists_", "system.virtualization", "torch.nccl_link",
+		"torch.release"};
 	if (!e->fact || (e == f->evidence && !e->next))
 		return false;
 	for (size_t i = 0; i < sizeof asides / sizeof asides[0]; i++)
@@ -192,8 +193,10 @@ static void part(const struct row *row, struct buf *b, const char *column, const
 static void culprit(const struct row *row, struct buf *b)
 {
 	const struct report *r = row->report;
-	const char *source = get(row, "source"), *target = get(row, "target"), *name = get(row, "name"), *pairs = get(row, "pairs"), *of = get(row, "of_pairs");
-	const char *control = get(row, "control_open"), *udp = get(row, "udp"), *problem = get(row, "problem"), *address = get(row, "address"), *interface = get(row, "interface");
+	const char *source = get(row, "source"), *target = get(row, "target"), *name = get(row, "name"), *pairs = get(row, "pairs"),
+		   *of = get(row, "of_pairs");
+	const char *control = get(row, "control_open"), *udp = get(row, "udp"), *problem = get(row, "problem"),
+		   *address = get(row, "address"), *interface = get(row, "interface");
 	if (source && target)
 		buf_fmt(b, "%s %s %s", source, r->unicode ? "→" : "->", target);
 	else
@@ -208,9 +211,14 @@ static void culprit(const struct row *row, struct buf *b)
 	part(row, b, "ifname_rule", "NCCL_SOCKET_IFNAME=%s there", "该节点设置了 NCCL_SOCKET_IFNAME=%s");
 	part(row, b, "shared_address", "%s other machines with this address", "另有 %s 台机器使用同一地址");
 	if (control)
-		buf_fmt(b, "%s%s", comma(r), member(row, "control_open")->value->i ? tr(r, "it answers where it reached rank 0 from", "它连接 rank 0 所用的地址能应答") : tr(r, "it does not answer where it reached rank 0 from either", "它连接 rank 0 所用的地址也不应答"));
+		buf_fmt(b, "%s%s", comma(r),
+			member(row, "control_open")->value->i
+				? tr(r, "it answers where it reached rank 0 from", "它连接 rank 0 所用的地址能应答")
+				: tr(r, "it does not answer where it reached rank 0 from either", "它连接 rank 0 所用的地址也不应答"));
 	if (udp)
-		buf_fmt(b, "%s%s", comma(r), member(row, "udp")->value->i ? tr(r, "datagrams pass", "UDP 数据报能通过") : tr(r, "datagrams do not pass", "UDP 数据报不通"));
+		buf_fmt(b, "%s%s", comma(r),
+			member(row, "udp")->value->i ? tr(r, "datagrams pass", "UDP 数据报能通过")
+						     : tr(r, "datagrams do not pass", "UDP 数据报不通"));
 	part(row, b, "mtu_path", "packets up to %s bytes arrive", "能到达的最大包长 %s 字节");
 	part(row, b, "mtu_source", "MTU of the sender %s", "发送端 MTU %s");
 	part(row, b, "mtu_target", "MTU of the receiver %s", "接收端 MTU %s");
@@ -250,7 +258,8 @@ static const char *row_line(const struct report *r, const struct evidence **at, 
 
 const char *evidence_line(const struct report *r, const struct finding *f, const struct evidence **at)
 {
-	while (*at && (*at)->fact && !is_shown(r, f, *at) && strncmp((*at)->fact, "spread.", 7) != 0 && strncmp((*at)->fact, "culprit.", 8) != 0)
+	while (*at && (*at)->fact && !is_shown(r, f, *at) && strncmp((*at)->fact, "spread.", 7) != 0 &&
+		strncmp((*at)->fact, "culprit.", 8) != 0)
 		*at = (*at)->next;
 	const struct evidence *e = *at;
 	if (!e)

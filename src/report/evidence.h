@@ -1,5 +1,5 @@
-/* Evidence as lines for people: facts that were read in one place share a line, sizes have their unit, and what only let a rule apply is left out. What the
- * nodes of a cluster measured together is told in words. */
+/* Evidence as lines for people: facts that were read in one place share a line, sizes have their unit, and what only let a rule apply is
+ * left out. What the nodes of a cluster measured together is told in words. */
 #ifndef REPORT_EVIDENCE_H
 #define REPORT_EVIDENCE_H
 

@@ -138,7 +138,9 @@ static void event(struct json_writer *w, const struct facts_row *row, const stru
 	static const struct {
 		const char *key;
 		enum facts_column column;
-	} members[] = {{"pattern", event__pattern}, {"class", event__class}, {"symptom", event__symptom}, {"cause", event__cause}, {"file", event__file}, {"line", event__line}, {"rank", event__rank}, {"node", event__host}, {"time", event__time}, {"count", event__count}, {"text", event__text}};
+	} members[] = {{"pattern", event__pattern}, {"class", event__class}, {"symptom", event__symptom}, {"cause", event__cause},
+		{"file", event__file}, {"line", event__line}, {"rank", event__rank}, {"node", event__host}, {"time", event__time},
+		{"count", event__count}, {"text", event__text}};
 	json_open(w, NULL, '{');
 	for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
 		enum facts_column c = members[i].column;

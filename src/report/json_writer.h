@@ -11,8 +11,8 @@ struct json_writer {
 };
 
 struct json_writer json_writer_to(struct buf *out, bool pretty);
-void json_open(struct json_writer *w, const char *key, char bracket); /* '{' or '[' */
-void json_close(struct json_writer *w, char bracket);                 /* '}' or ']' */
+void json_open(struct json_writer *w, const char *key, char bracket);     /* '{' or '[' */
+void json_close(struct json_writer *w, char bracket);                     /* '}' or ']' */
 void json_text(struct json_writer *w, const char *key, const char *text); /* NULL: null */
 void json_str(struct json_writer *w, const char *key, struct str text);
 void json_int(struct json_writer *w, const char *key, int64_t n);

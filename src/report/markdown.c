@@ -1,4 +1,5 @@
-/* Markdown for an issue tracker, and one HTML page without scripts or outside references. Both are for sharing: the caller replaces private data. */
+/* Markdown for an issue tracker, and one HTML page without scripts or outside references. Both are for sharing: the caller replaces private
+ * data. */
 #include "report/report.h"
 
 static const char *tr(const struct report *r, const char *english, const char *chinese)
@@ -30,7 +31,8 @@ static const char *fix_head(const struct report *r, const struct fix *fix)
 {
 	const char *name = fix->workaround ? tr(r, "Workaround", "临时绕过") : tr(r, "Cure", "修复");
 	const char *text = fix->text ? fix->text : "";
-	return fix->cost ? arena_printf(r->arena, "%s: %s %s%s", name, text, tr(r, "Cost: ", "代价："), fix->cost) : arena_printf(r->arena, "%s: %s", name, text);
+	return fix->cost ? arena_printf(r->arena, "%s: %s %s%s", name, text, tr(r, "Cost: ", "代价："), fix->cost)
+			 : arena_printf(r->arena, "%s: %s", name, text);
 }
 
 static const char *certainty_text(const struct report *r, const struct finding *f)
@@ -140,20 +142,11 @@ static void escaped(struct buf *out, const char *text)
 {
 	for (const char *p = text; *p; p++) {
 		switch (*p) {
-		case '<':
-			buf_text(out, "&lt;");
-			break;
-		case '>':
-			buf_text(out, "&gt;");
-			break;
-		case '&':
-			buf_text(out, "&amp;");
-			break;
-		case '"':
-			buf_text(out, "&quot;");
-			break;
-		default:
-			buf_char(out, *p);
+		case '<': buf_text(out, "&lt;"); break;
+		case '>': buf_text(out, "&gt;"); break;
+		case '&': buf_text(out, "&amp;"); break;
+		case '"': buf_text(out, "&quot;"); break;
+		default: buf_char(out, *p);
 		}
 	}
 }
@@ -201,9 +194,12 @@ static void finding_html(const struct report *r, const struct finding *f, struct
 void report_html(const struct report *r, struct buf *out)
 {
 	const struct judgement *j = r->judgement;
-	buf_fmt(out, "<!DOCTYPE html>\n<html lang=\"%s\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>davy: ", r->chinese ? "zh-CN" : "en");
+	buf_fmt(out,
+		"<!DOCTYPE html>\n<html lang=\"%s\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>davy: ",
+		r->chinese ? "zh-CN" : "en");
 	escaped(out, report_verdict(r));
-	buf_text(out, "</title>\n<style>\n"
+	buf_text(out,
+		"</title>\n<style>\n"
 		":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}\n"
 		"table{border-collapse:collapse}td{padding:.1rem .8rem .1rem 0;vertical-align:top}pre{background:#8881;padding:.6rem;overflow-x:auto}\n"
 		"li{font-family:ui-monospace,monospace;font-size:.85rem;overflow-wrap:anywhere}section{border-left:.3rem solid #888;padding-left:1rem;margin:2rem 0}\n"
@@ -216,7 +212,8 @@ void report_html(const struct report *r, struct buf *out)
 		for (int i = 0; i < STAGE_COUNT; i++) {
 			if (j->stage[i] == STAGE_SILENT && !j->stage_line[i])
 				continue;
-			buf_fmt(out, "<tr><td>%s<td>%s<td>", stage_mark(j->stage[i] == STAGE_SILENT ? STAGE_FINE : j->stage[i]), stage_names[i]);
+			buf_fmt(out, "<tr><td>%s<td>%s<td>", stage_mark(j->stage[i] == STAGE_SILENT ? STAGE_FINE : j->stage[i]),
+				stage_names[i]);
 			escaped(out, j->stage_line[i] ? j->stage_line[i] : "");
 			buf_text(out, "\n");
 		}

@@ -42,11 +42,11 @@ struct json_extra {
 void report_terminal(const struct report *r, struct buf *out);
 const char *report_verdict(const struct report *r); /* one sentence */
 void report_json(const struct report *r, struct buf *out);
-void report_quiet(const struct report *r, struct buf *out);  /* nothing when all is well, one line otherwise */
-void report_brief(const struct report *r, struct buf *out);  /* one screen for a bug report */
-void report_header(const struct report *r, struct buf *out); /* a few lines for a training log */
+void report_quiet(const struct report *r, struct buf *out);    /* nothing when all is well, one line otherwise */
+void report_brief(const struct report *r, struct buf *out);    /* one screen for a bug report */
+void report_header(const struct report *r, struct buf *out);   /* a few lines for a training log */
 void report_markdown(const struct report *r, struct buf *out); /* for an issue tracker */
 void report_html(const struct report *r, struct buf *out);     /* one page without outside references */
-void report_facts(const struct report *r, struct buf *out);  /* every fact with its origin, for --verbose */
+void report_facts(const struct report *r, struct buf *out);    /* every fact with its origin, for --verbose */
 
 #endif

@@ -28,7 +28,8 @@ static enum text_style style_of(enum stage_state s)
 
 static const char *stage_label(const struct report *r, int stage)
 {
-	static const char *const chinese[] = {"驱动", "GPU", "PyTorch", "配套包", "动态库", "Python", "编译工具", "容器", "主机", "网络", "RDMA", "P2P", "启动", "程序", "硬件", "其他加速卡"};
+	static const char *const chinese[] = {"驱动", "GPU", "PyTorch", "配套包", "动态库", "Python", "编译工具", "容器", "主机", "网络",
+		"RDMA", "P2P", "启动", "程序", "硬件", "其他加速卡"};
 	return r->chinese ? chinese[stage] : stage_names[stage];
 }
 
@@ -49,7 +50,8 @@ static void map_line(const struct report *r, struct buf *out, int stage)
 	if (s == STAGE_SILENT)
 		s = STAGE_FINE;
 	if (s == STAGE_NOT_REACHED)
-		line = arena_printf(r->arena, tr(r, "not reached: stands on %s", "未检查：依赖于 %s"), stage_label(r, j->stage_stands_on[stage]));
+		line = arena_printf(
+			r->arena, tr(r, "not reached: stands on %s", "未检查：依赖于 %s"), stage_label(r, j->stage_stands_on[stage]));
 	for (const struct finding *f = j->findings; f && (s == STAGE_FAIL || s == STAGE_WARN); f = f->next) {
 		if (f->stage == stage && (f->status == STATUS_FAIL || f->status == STATUS_WARN)) {
 			line = f->title;
@@ -108,7 +110,8 @@ static void one_fix(const struct report *r, struct buf *out, const struct fix *f
 	bool first = true;
 	const char *text = fix->text;
 	if (fix->workaround && fix->cost)
-		text = text ? arena_printf(r->arena, "%s%s%s", text, tr(r, " Cost: ", "代价："), fix->cost) : arena_printf(r->arena, "%s%s", tr(r, "cost: ", "代价："), fix->cost);
+		text = text ? arena_printf(r->arena, "%s%s%s", text, tr(r, " Cost: ", "代价："), fix->cost)
+			    : arena_printf(r->arena, "%s%s", tr(r, "cost: ", "代价："), fix->cost);
 	if (text) {
 		line_of(r, out, name, true, str_of(text), true);
 		first = false;
@@ -180,7 +183,8 @@ static void finding(const struct report *r, struct buf *out, const struct findin
 	}
 	text_style(out, r->color, TEXT_DIM, where);
 	buf_char(out, '\n');
-	bool repeats = f->says && strncmp(f->says, title, strlen(title)) == 0 && (!f->says[strlen(title)] || strcmp(f->says + strlen(title), stop) == 0);
+	bool repeats = f->says && strncmp(f->says, title, strlen(title)) == 0 &&
+		(!f->says[strlen(title)] || strcmp(f->says + strlen(title), stop) == 0);
 	const char *says = f->says && !repeats ? f->says : f->why;
 	if (says && f->rows > 1 && f->first_seq < 0)
 		says = arena_printf(r->arena, tr(r, "%s (and %d more like it)", "%s（另有 %d 处相同问题）"), says, f->rows - 1);
@@ -226,21 +230,20 @@ static const char *for_what(const struct report *r)
 	const struct judgement *j = r->judgement;
 	const char *backend = j->backend ? j->backend : "gloo";
 	if (r->chinese)
-		return j->ranks > 0 ? arena_printf(r->arena, "（%s，%lld 个进程）", backend, (long long)j->ranks) : arena_printf(r->arena, "（%s）", backend);
-	return j->ranks > 0 ? arena_printf(r->arena, " for %s with %lld rank%s", backend, (long long)j->ranks, j->ranks == 1 ? "" : "s") : arena_printf(r->arena, " for %s", backend);
+		return j->ranks > 0 ? arena_printf(r->arena, "（%s，%lld 个进程）", backend, (long long)j->ranks)
+				    : arena_printf(r->arena, "（%s）", backend);
+	return j->ranks > 0 ? arena_printf(r->arena, " for %s with %lld rank%s", backend, (long long)j->ranks, j->ranks == 1 ? "" : "s")
+			    : arena_printf(r->arena, " for %s", backend);
 }
 
 static const char *cluster_sentence(const struct report *r)
 {
 	switch (r->judgement->verdict) {
 	case VERDICT_READY:
-	case VERDICT_CLEAN:
-		return tr(r, "All nodes reach one another", "所有节点都能互相通信");
+	case VERDICT_CLEAN: return tr(r, "All nodes reach one another", "所有节点都能互相通信");
 	case VERDICT_NOT_READY:
-	case VERDICT_FAILED:
-		return tr(r, "Not ready as a cluster", "集群未就绪");
-	case VERDICT_UNKNOWN:
-		break;
+	case VERDICT_FAILED: return tr(r, "Not ready as a cluster", "集群未就绪");
+	case VERDICT_UNKNOWN: break;
 	}
 	return tr(r, "Could not tell whether all nodes reach one another", "无法判断所有节点是否都能互相通信");
 }
@@ -255,26 +258,22 @@ const char *report_verdict(const struct report *r)
 	int unknown = unknown_count(r);
 	if (strcmp(r->command, "cluster") == 0)
 		buf_text(&b, cluster_sentence(r));
-	else switch (j->verdict) {
-	case VERDICT_READY:
-		buf_fmt(&b, "%s%s", tr(r, "Ready", "就绪"), for_what(r));
-		break;
-	case VERDICT_NOT_READY:
-		buf_fmt(&b, "%s%s", tr(r, "Not ready", "未就绪"), for_what(r));
-		break;
-	case VERDICT_UNKNOWN:
-		if (strcmp(r->command, "explain") == 0)
-			buf_text(&b, j->failed ? tr(r, "It failed, and the cause is not established", "任务失败，但原因尚未确定") : tr(r, "No failure is certain, and no cause was found", "未能确认是否失败，也没有找到原因"));
-		if (!b.len)
-			buf_fmt(&b, "%s%s", tr(r, "Could not tell whether this machine is ready", "无法判断是否就绪"), for_what(r));
-		break;
-	case VERDICT_FAILED:
-		buf_text(&b, tr(r, "The cause is named above", "原因见上"));
-		break;
-	case VERDICT_CLEAN:
-		buf_text(&b, tr(r, "No failure found", "未发现失败"));
-		break;
-	}
+	else
+		switch (j->verdict) {
+		case VERDICT_READY: buf_fmt(&b, "%s%s", tr(r, "Ready", "就绪"), for_what(r)); break;
+		case VERDICT_NOT_READY: buf_fmt(&b, "%s%s", tr(r, "Not ready", "未就绪"), for_what(r)); break;
+		case VERDICT_UNKNOWN:
+			if (strcmp(r->command, "explain") == 0)
+				buf_text(&b,
+					j->failed ? tr(r, "It failed, and the cause is not established", "任务失败，但原因尚未确定")
+						  : tr(r, "No failure is certain, and no cause was found",
+							    "未能确认是否失败，也没有找到原因"));
+			if (!b.len)
+				buf_fmt(&b, "%s%s", tr(r, "Could not tell whether this machine is ready", "无法判断是否就绪"), for_what(r));
+			break;
+		case VERDICT_FAILED: buf_text(&b, tr(r, "The cause is named above", "原因见上")); break;
+		case VERDICT_CLEAN: buf_text(&b, tr(r, "No failure found", "未发现失败")); break;
+		}
 	buf_text(&b, tr(r, ": ", "："));
 	buf_text(&b, plural(r, j->fails, "fault", "faults", "处故障"));
 	if (j->warns)
@@ -306,7 +305,8 @@ static void unread(const struct report *r, struct buf *out)
 			known = strcmp(said[i], g->origin) == 0;
 		if (!refused || known)
 			continue;
-		const char *text = arena_printf(r->arena, "%s: %s%s%s", g->origin, facts_gap_name(g->gap), g->detail && *g->detail ? ", " : "", g->detail ? g->detail : "");
+		const char *text = arena_printf(r->arena, "%s: %s%s%s", g->origin, facts_gap_name(g->gap),
+			g->detail && *g->detail ? ", " : "", g->detail ? g->detail : "");
 		line_of(r, out, tr(r, "unread", "未读到"), n == 0, str_of(text), true);
 		said[n++] = g->origin;
 	}
@@ -345,7 +345,9 @@ void report_terminal(const struct report *r, struct buf *out)
 	}
 	const char *verdict = report_verdict(r), *took = duration(r);
 	int width = 2 + text_width(str_of(verdict)), right = (int)strlen(took);
-	enum text_style style = j->verdict == VERDICT_READY || j->verdict == VERDICT_CLEAN ? TEXT_GREEN : j->verdict == VERDICT_UNKNOWN ? TEXT_YELLOW : TEXT_RED;
+	enum text_style style = j->verdict == VERDICT_READY || j->verdict == VERDICT_CLEAN ? TEXT_GREEN
+		: j->verdict == VERDICT_UNKNOWN                                            ? TEXT_YELLOW
+											   : TEXT_RED;
 	text_pad(out, 2);
 	if (width + 2 + right <= r->columns) {
 		text_style(out, r->color, style, verdict);

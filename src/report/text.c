@@ -20,7 +20,10 @@ static int char_width(unsigned c)
 {
 	if ((c >= 0x300 && c < 0x370) || c == 0x200b || c == 0xfe0f)
 		return 0;
-	return (c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0x303e) || (c >= 0x3041 && c <= 0xa4cf) || (c >= 0xac00 && c <= 0xd7a3) || (c >= 0xf900 && c <= 0xfaff) || (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) || (c >= 0xffe0 && c <= 0xffe6) || (c >= 0x1f300 && c <= 0x1f64f) || (c >= 0x20000 && c <= 0x3fffd)
+	return (c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0x303e) || (c >= 0x3041 && c <= 0xa4cf) ||
+			(c >= 0xac00 && c <= 0xd7a3) || (c >= 0xf900 && c <= 0xfaff) || (c >= 0xfe30 && c <= 0xfe6f) ||
+			(c >= 0xff00 && c <= 0xff60) || (c >= 0xffe0 && c <= 0xffe6) || (c >= 0x1f300 && c <= 0x1f64f) ||
+			(c >= 0x20000 && c <= 0x3fffd)
 		? 2
 		: 1;
 }
@@ -56,7 +59,8 @@ void text_pad(struct buf *out, int blanks)
 /* Punctuation that must not begin a line. */
 static bool clings(unsigned c)
 {
-	static const unsigned all[] = {0x3002, 0xff0c, 0x3001, 0xff1b, 0xff1a, 0xff01, 0xff1f, 0xff09, 0x300b, 0x201d, 0x2019, 0x3011, '.', ',', ';', ':', ')', '!', '?'};
+	static const unsigned all[] = {0x3002, 0xff0c, 0x3001, 0xff1b, 0xff1a, 0xff01, 0xff1f, 0xff09, 0x300b, 0x201d, 0x2019, 0x3011, '.',
+		',', ';', ':', ')', '!', '?'};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		if (all[i] == c)
 			return true;

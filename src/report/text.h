@@ -6,8 +6,8 @@
 
 int text_width(struct str s); /* columns; escape sequences count nothing */
 
-/* Appends s wrapped to `columns`, continuation lines indented by `indent` blanks. The cursor stands at column `at`. Chinese may break between any two
- * characters. Ends without a newline. */
+/* Appends s wrapped to `columns`, continuation lines indented by `indent` blanks. The cursor stands at column `at`. Chinese may break
+ * between any two characters. Ends without a newline. */
 void text_wrap(struct buf *out, struct str s, int at, int indent, int columns);
 void text_pad(struct buf *out, int blanks);
 

@@ -25,8 +25,14 @@ int cuDriverGetVersion(int *version)
 int cuGetErrorString(int code, const char **text);
 int cuGetErrorString(int code, const char **text)
 {
-	*text = code == 2 ? "out of memory" : code == 46 ? "CUDA-capable device(s) is/are busy or unavailable" : code == 214 ? "uncorrectable ECC error encountered" : code == 719 ? "unspecified launch failure" : code == 802 ? "system not yet initialized" : code == 803 ? "system has unsupported display driver / cuda driver combination"
-	        : code == 100 ? "no CUDA-capable device is detected" : "unknown error";
+	*text = code == 2     ? "out of memory"
+		: code == 46  ? "CUDA-capable device(s) is/are busy or unavailable"
+		: code == 214 ? "uncorrectable ECC error encountered"
+		: code == 719 ? "unspecified launch failure"
+		: code == 802 ? "system not yet initialized"
+		: code == 803 ? "system has unsupported display driver / cuda driver combination"
+		: code == 100 ? "no CUDA-capable device is detected"
+			      : "unknown error";
 	return 0;
 }
 
@@ -75,7 +81,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 
 typedef struct context {
 	int device;
-} *cuda_context;
+} * cuda_context;
 
 struct piece {
 	int device;

@@ -1,4 +1,5 @@
-/* A libnccl.so.2 whose all_reduce knows what the other ranks of Davy's test send, so that it needs nobody: rank + 1 + something of its own. */
+/* A libnccl.so.2 whose all_reduce knows what the other ranks of Davy's test send, so that it needs nobody: rank + 1 + something of its own.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,9 @@ int ncclCommDestroy(struct comm *c)
 const char *ncclGetErrorString(int code);
 const char *ncclGetErrorString(int code)
 {
-	return code == 1 ? "unhandled cuda error (run with NCCL_DEBUG=INFO for details)" : code == 2 ? "unhandled system error (run with NCCL_DEBUG=INFO for details)"
-	     : code == 3 ? "internal error - please report this issue to the NCCL developers" : code == 5 ? "invalid usage (run with NCCL_DEBUG=WARN for details)" : "unknown result code";
+	return code == 1    ? "unhandled cuda error (run with NCCL_DEBUG=INFO for details)"
+		: code == 2 ? "unhandled system error (run with NCCL_DEBUG=INFO for details)"
+		: code == 3 ? "internal error - please report this issue to the NCCL developers"
+		: code == 5 ? "invalid usage (run with NCCL_DEBUG=WARN for details)"
+			    : "unknown result code";
 }

@@ -14,12 +14,11 @@
  *   free N            bytes free on each device (default 16 MB: the tests of memory stay small)
  *   full G            no memory is left on G         retain G CODE  its context cannot be had
  *   badmem G          what is read from G is wrong   copycode G N   return of cuMemcpyDtoH
- *   nopeer 1          no peer access at all          peerbad A B    copies straight from A to B are wrong; peerhang A B: never end; peercode A B N
- *   copybad A B       copies from A to B are wrong whatever way they go
- *   ncclinit CODE     return of ncclCommInitRank, after it printed `ncclwarn TEXT` as NCCL does
- *   wrongsum R        rank R gets wrong sums         p2pwrong 1, p2phang 1   all_reduce is wrong, hangs, unless NCCL_P2P_DISABLE=1
- *   hang CALL         that call never returns         crash CALL     that call kills the process
- *   slow CALL MS      that call takes time            lie 1          impossible numbers, texts without an end, a million devices
+ *   nopeer 1          no peer access at all          peerbad A B    copies straight from A to B are wrong; peerhang A B: never end;
+ * peercode A B N copybad A B       copies from A to B are wrong whatever way they go ncclinit CODE     return of ncclCommInitRank, after it
+ * printed `ncclwarn TEXT` as NCCL does wrongsum R        rank R gets wrong sums         p2pwrong 1, p2phang 1   all_reduce is wrong, hangs,
+ * unless NCCL_P2P_DISABLE=1 hang CALL         that call never returns         crash CALL     that call kills the process slow CALL MS that
+ * call takes time            lie 1          impossible numbers, texts without an end, a million devices
  */
 #ifndef FAKE_SCENARIO_H
 #define FAKE_SCENARIO_H

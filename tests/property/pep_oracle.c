@@ -31,7 +31,9 @@ static void show_match(struct str specifiers, struct str version, struct str mod
 {
 	struct pep440 v;
 	bool yes;
-	enum pep440_prereleases pre = str_is(mode, "allowed") ? PEP440_ALLOWED : str_is(mode, "refused") ? PEP440_REFUSED : PEP440_AS_SPECIFIED;
+	enum pep440_prereleases pre = str_is(mode, "allowed") ? PEP440_ALLOWED
+		: str_is(mode, "refused")                     ? PEP440_REFUSED
+							      : PEP440_AS_SPECIFIED;
 	if (parse_pep440(version, &v) || parse_pep440_match(specifiers, &v, pre, &yes))
 		puts("invalid");
 	else
@@ -59,9 +61,17 @@ static void show_requirement(struct arena *a, struct str text)
 static void show_marker(struct str text, struct str extra)
 {
 	struct pep508_environment env = {
-		.python_version = STR("3.11"), .python_full_version = STR("3.11.7"), .os_name = STR("posix"), .sys_platform = STR("linux"),
-		.platform_release = STR("6.1.0"), .platform_system = STR("Linux"), .platform_version = STR("1"), .platform_machine = STR("x86_64"),
-		.platform_python_implementation = STR("CPython"), .implementation_name = STR("cpython"), .implementation_version = STR("3.11.7"),
+		.python_version = STR("3.11"),
+		.python_full_version = STR("3.11.7"),
+		.os_name = STR("posix"),
+		.sys_platform = STR("linux"),
+		.platform_release = STR("6.1.0"),
+		.platform_system = STR("Linux"),
+		.platform_version = STR("1"),
+		.platform_machine = STR("x86_64"),
+		.platform_python_implementation = STR("CPython"),
+		.implementation_name = STR("cpython"),
+		.implementation_version = STR("3.11.7"),
 		.extra = extra,
 	};
 	bool yes;

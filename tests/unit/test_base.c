@@ -49,7 +49,11 @@ static void versions(void **state)
 		const char *a, *b;
 		int order;
 	} cases[] = {
-		{"580.65.06", "580.126", -1}, {"12.4", "12.4.0", 0}, {"6.1.0-18-amd64", "6.1.0", 0}, {"2.28.9", "2.9.8", 1}, {"v1.2", "1.2", 0},
+		{"580.65.06", "580.126", -1},
+		{"12.4", "12.4.0", 0},
+		{"6.1.0-18-amd64", "6.1.0", 0},
+		{"2.28.9", "2.9.8", 1},
+		{"v1.2", "1.2", 0},
 		{"535.183.01", "535.183.1", 0},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -75,6 +79,7 @@ static void buffers(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(numbers), cmocka_unit_test(lines_and_fields), cmocka_unit_test(versions), cmocka_unit_test(buffers)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers), cmocka_unit_test(lines_and_fields), cmocka_unit_test(versions), cmocka_unit_test(buffers)};
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

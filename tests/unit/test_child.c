@@ -27,7 +27,8 @@ static struct host_child sh(const char *script, int deadline_ms)
 static void test_ends(void **state)
 {
 	(void)state;
-	struct host_child c[] = {sh("echo out; echo err >&2; exit 3", 5000), sh("kill -SEGV $$", 5000), sh("echo begun; sleep 60", 300), {.argv = (const char *const[]){"/nonexistent/program", NULL}, .deadline_ms = 1000}};
+	struct host_child c[] = {sh("echo out; echo err >&2; exit 3", 5000), sh("kill -SEGV $$", 5000), sh("echo begun; sleep 60", 300),
+		{.argv = (const char *const[]){"/nonexistent/program", NULL}, .deadline_ms = 1000}};
 	host_children(host, c, 4);
 	assert_int_equal(c[0].end, HOST_CHILD_EXIT);
 	assert_int_equal(c[0].code, 3);
@@ -72,7 +73,8 @@ static bool lives(struct str pid)
 static void test_what_is_left_behind(void **state)
 {
 	(void)state;
-	struct host_child c[] = {sh("setsid sh -c 'trap \"\" HUP TERM; sleep 61 & echo $!; wait' & sleep 0.3", 20000), sh("setsid sleep 62 >/dev/null 2>&1 & echo $!; sleep 0.2", 20000)};
+	struct host_child c[] = {sh("setsid sh -c 'trap \"\" HUP TERM; sleep 61 & echo $!; wait' & sleep 0.3", 20000),
+		sh("setsid sleep 62 >/dev/null 2>&1 & echo $!; sleep 0.2", 20000)};
 	host_children(host, c, 2);
 	assert_int_equal(c[0].end, HOST_CHILD_EXIT);
 	assert_true(c[0].duration_ms < 8000);
@@ -109,7 +111,9 @@ static void test_scratch(void **state)
 	assert_int_equal(host_scratch_make(host, &folder), 0);
 	assert_int_equal(host_scratch_write(folder, "a.py", STR("print(1)\n")), 0);
 	assert_int_not_equal(host_scratch_write(folder, "a.py", STR("again")), 0);
-	struct host_child c = sh(arena_printf(arena, "mkdir -p %s/b/c && touch %s/b/c/d && ln -s / %s/b/root && cat %s/a.py", folder, folder, folder, folder), 5000);
+	struct host_child c = sh(arena_printf(arena, "mkdir -p %s/b/c && touch %s/b/c/d && ln -s / %s/b/root && cat %s/a.py", folder,
+					 folder, folder, folder),
+		5000);
 	host_children(host, &c, 1);
 	assert_true(str_is(c.out, "print(1)\n"));
 	host_scratch_remove(folder);
@@ -124,8 +128,13 @@ int main(void)
 	if (host_open_live(arena, NULL, &host) < 0)
 		return 1;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ends), cmocka_unit_test(test_one_that_ignores_sigterm), cmocka_unit_test(test_silence), cmocka_unit_test(test_what_is_left_behind),
-		cmocka_unit_test(test_environment), cmocka_unit_test(test_much_output), cmocka_unit_test(test_scratch),
+		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_one_that_ignores_sigterm),
+		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_what_is_left_behind),
+		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_much_output),
+		cmocka_unit_test(test_scratch),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

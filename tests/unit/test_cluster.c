@@ -1,4 +1,5 @@
-/* Frames of davy cluster: what was written is read, what is damaged is refused. The schedule: everybody meets, nobody twice at once, and large jobs stay cheap. */
+/* Frames of davy cluster: what was written is read, what is damaged is refused. The schedule: everybody meets, nobody twice at once, and
+ * large jobs stay cheap. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,10 +76,19 @@ static void damage_is_refused(void **state)
 	b.ptr[1] = 'A';
 	b.ptr[8] = (char)0xff; /* a length that no memory has */
 	assert_int_equal(parse_frame_next(&rest, (size_t)4 << 20, &frame), -EMSGSIZE);
-	assert_int_equal(parse_frame_fields(STR("\x83\xff\xff\xff\xff" "abc"), &f), -EBADMSG);
-	assert_int_equal(parse_frame_fields(STR("\x03\0\0\0\4" "abcd"), &f), -EBADMSG);
+	assert_int_equal(parse_frame_fields(STR("\x83\xff\xff\xff\xff"
+						"abc"),
+				 &f),
+		-EBADMSG);
+	assert_int_equal(parse_frame_fields(STR("\x03\0\0\0\4"
+						"abcd"),
+				 &f),
+		-EBADMSG);
 	assert_int_equal(parse_frame_fields(STR("\x03\0\0"), &f), -EBADMSG);
-	assert_int_equal(parse_frame_fields(STR("\x7f\0\0\0\10" "12345678"), &f), 0); /* an unknown tag is passed over */
+	assert_int_equal(parse_frame_fields(STR("\x7f\0\0\0\10"
+						"12345678"),
+				 &f),
+		0); /* an unknown tag is passed over */
 	buf_free(&b);
 }
 
@@ -105,7 +115,8 @@ static void check_rounds(struct arena *a, const struct cluster_schedule *s, int 
 /* bench/cluster.py reads these lines. */
 static void count_shown(int nodes, const struct cluster_schedule *s)
 {
-	print_message("# %d nodes: %d rounds, %zu pairs, %llu messages at rank 0\n", nodes, s->rounds, s->count, (unsigned long long)cluster_schedule_messages(s, 2));
+	print_message("# %d nodes: %d rounds, %zu pairs, %llu messages at rank 0\n", nodes, s->rounds, s->count,
+		(unsigned long long)cluster_schedule_messages(s, 2));
 }
 
 static void everybody_meets_once(void **state)
@@ -147,7 +158,8 @@ static void large_jobs_stay_cheap(void **state)
 	for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
 		struct arena *a = arena_new(0);
 		struct cluster_schedule s, same;
-		int nodes = sizes[k], *degree = arena_array(a, (size_t)nodes, sizeof *degree), *parent = arena_array(a, (size_t)nodes, sizeof *parent), roots = 0;
+		int nodes = sizes[k], *degree = arena_array(a, (size_t)nodes, sizeof *degree),
+		    *parent = arena_array(a, (size_t)nodes, sizeof *parent), roots = 0;
 		cluster_schedule_make(a, nodes, 7, &s);
 		check_rounds(a, &s, nodes, degree);
 		assert_true(s.rounds <= CLUSTER_PARTNERS + 3);
@@ -206,13 +218,20 @@ static void addresses(void **state)
 	assert_true(host_address_is_loopback(&a));
 	assert_int_equal(host_address_parse(STR("n1"), &a), -EINVAL);
 	assert_int_equal(host_address_parse(STR(""), &a), -EINVAL);
-	assert_int_equal(host_address_parse(STR("10.0.0.1.10.0.0.1.10.0.0.1.10.0.0.1.10.0.0.1.10.0.0.1.10.0.0.1.10.0.0.1.10.0.0.1.10.0.0.1"), &a), -EINVAL);
+	assert_int_equal(
+		host_address_parse(STR("10.0.0.1.10.0.0.1.10.0.0.1.10.0.0.1.10.0.0.1.10.0.0.1.10.0.0.1.10.0.0.1.10.0.0.1.10.0.0.1"), &a),
+		-EINVAL);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_written_is_read), cmocka_unit_test(half_a_frame_waits), cmocka_unit_test(damage_is_refused), cmocka_unit_test(everybody_meets_once), cmocka_unit_test(large_jobs_stay_cheap), cmocka_unit_test(errors_are_told_apart),
+		cmocka_unit_test(what_is_written_is_read),
+		cmocka_unit_test(half_a_frame_waits),
+		cmocka_unit_test(damage_is_refused),
+		cmocka_unit_test(everybody_meets_once),
+		cmocka_unit_test(large_jobs_stay_cheap),
+		cmocka_unit_test(errors_are_told_apart),
 		cmocka_unit_test(addresses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,13 +95,23 @@ static void test_nvidia_version(void **state)
 	(void)state;
 	struct nvidia_version v;
 
-	assert_int_equal(parse_nvidia_version(STR("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\nGCC version:  gcc\n"), &v), 0);
+	assert_int_equal(
+		parse_nvidia_version(
+			STR("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\nGCC version:  gcc\n"),
+			&v),
+		0);
 	assert_true(str_is(v.version, "550.54.15") && !v.open && !v.patched);
-	assert_int_equal(parse_nvidia_version(STR("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build  (dvs-builder@x)  Thu\n"), &v), 0);
+	assert_int_equal(
+		parse_nvidia_version(
+			STR("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build  (dvs-builder@x)  Thu\n"),
+			&v),
+		0);
 	assert_true(str_is(v.version, "570.86.15") && v.open);
 	assert_int_equal(parse_nvidia_version(STR("NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.95.05\n"), &v), 0);
 	assert_true(str_is(v.version, "580.95.05"));
-	assert_int_equal(parse_nvidia_version(STR("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  565.57.01-p2p  Release Build\n"), &v), 0);
+	assert_int_equal(
+		parse_nvidia_version(STR("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  565.57.01-p2p  Release Build\n"), &v),
+		0);
 	assert_true(str_is(v.version, "565.57.01") && v.patched);
 	assert_int_equal(parse_nvidia_version(STR("hello\n"), &v), -EINVAL);
 }
@@ -112,9 +122,10 @@ static void test_nvidia_information(void **state)
 	struct nvidia_information i;
 	struct str version;
 
-	parse_nvidia_information(STR("Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 18\nGPU UUID: \t GPU-6c1d3f28-0e8f-3d3a-4c9a-5a7e0a1b2c3d\nVideo BIOS: \t "
-	                             "96.00.89.00.01\nBus Type: \t PCIe\nBus Location: \t 0000:18:00.0\nDevice Minor: \t 3\nGPU Firmware: \t 550.54.15\nGPU Excluded:\t No\n"),
-	                         &i);
+	parse_nvidia_information(
+		STR("Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 18\nGPU UUID: \t GPU-6c1d3f28-0e8f-3d3a-4c9a-5a7e0a1b2c3d\nVideo BIOS: \t "
+		    "96.00.89.00.01\nBus Type: \t PCIe\nBus Location: \t 0000:18:00.0\nDevice Minor: \t 3\nGPU Firmware: \t 550.54.15\nGPU Excluded:\t No\n"),
+		&i);
 	assert_true(str_is(i.model, "NVIDIA H100 80GB HBM3") && str_starts(i.uuid, "GPU-6c1d") && str_is(i.video_bios, "96.00.89.00.01"));
 	assert_int_equal(i.minor, 3);
 	assert_false(i.excluded);
@@ -148,7 +159,8 @@ static void test_visible(void **state)
 static void test_kfd(void **state)
 {
 	(void)state;
-	struct str text = STR("cpu_cores_count 0\nsimd_count 1216\ngfx_target_version 90402\nlocation_id 1280\ndomain 0\nunique_id 18446744073709551615\n");
+	struct str text = STR(
+		"cpu_cores_count 0\nsimd_count 1216\ngfx_target_version 90402\nlocation_id 1280\ndomain 0\nunique_id 18446744073709551615\n");
 	const char *gfx;
 	int64_t n;
 
@@ -192,9 +204,14 @@ static void test_modinfo(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pci_addresses), cmocka_unit_test(test_pci_files),      cmocka_unit_test(test_acs),
-		cmocka_unit_test(test_nvidia_version), cmocka_unit_test(test_nvidia_information), cmocka_unit_test(test_visible),
-		cmocka_unit_test(test_kfd),           cmocka_unit_test(test_modinfo),
+		cmocka_unit_test(test_pci_addresses),
+		cmocka_unit_test(test_pci_files),
+		cmocka_unit_test(test_acs),
+		cmocka_unit_test(test_nvidia_version),
+		cmocka_unit_test(test_nvidia_information),
+		cmocka_unit_test(test_visible),
+		cmocka_unit_test(test_kfd),
+		cmocka_unit_test(test_modinfo),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -14,11 +14,13 @@ static void test_metadata(void **state)
 {
 	(void)state;
 	struct dist_metadata m;
-	assert_int_equal(parse_dist_metadata(arena, STR("Metadata-Version: 2.1\r\nName: Torch\r\nVersion: 2.1.0+cu121\r\nLicense: many\r\n\tlines: of\r\n  Name: text\r\n"
-							"Requires-Python: >=3.8\r\nRequires-Dist: sympy\r\nRequires-Dist: triton (==2.1.0) ;\r\n   platform_system == \"Linux\"\r\n"
-							"\r\nName: in the description\r\n"),
-					     &m),
-			 0);
+	assert_int_equal(
+		parse_dist_metadata(arena,
+			STR("Metadata-Version: 2.1\r\nName: Torch\r\nVersion: 2.1.0+cu121\r\nLicense: many\r\n\tlines: of\r\n  Name: text\r\n"
+			    "Requires-Python: >=3.8\r\nRequires-Dist: sympy\r\nRequires-Dist: triton (==2.1.0) ;\r\n   platform_system == \"Linux\"\r\n"
+			    "\r\nName: in the description\r\n"),
+			&m),
+		0);
 	assert_true(str_is(m.name, "Torch"));
 	assert_true(str_is(m.version, "2.1.0+cu121"));
 	assert_true(str_is(m.requires_python, ">=3.8"));
@@ -28,7 +30,11 @@ static void test_metadata(void **state)
 	assert_int_equal(parse_dist_metadata(arena, STR("Name: x\nVersion: 1"), &m), 0);
 	assert_false(m.complete);
 	assert_int_equal(parse_dist_metadata(arena, STR(""), &m), -EINVAL);
-	assert_int_equal(parse_dist_metadata(arena, STR("\x7f" "ELF\x01"), &m), -EINVAL);
+	assert_int_equal(parse_dist_metadata(arena,
+				 STR("\x7f"
+				     "ELF\x01"),
+				 &m),
+		-EINVAL);
 }
 
 static void test_requires_txt(void **state)
@@ -36,7 +42,11 @@ static void test_requires_txt(void **state)
 	(void)state;
 	struct str *list;
 	size_t n;
-	assert_int_equal(parse_dist_requires_txt(arena, STR("pycairo>=1.16\n\n[:python_version < \"3.8\"]\nimportlib\n\n[socks]\nPySocks!=1.5.7; os_name == 'posix'\n"), &list, &n), 0);
+	assert_int_equal(
+		parse_dist_requires_txt(arena,
+			STR("pycairo>=1.16\n\n[:python_version < \"3.8\"]\nimportlib\n\n[socks]\nPySocks!=1.5.7; os_name == 'posix'\n"),
+			&list, &n),
+		0);
 	assert_int_equal(n, 3);
 	assert_true(str_is(list[0], "pycairo>=1.16"));
 	assert_true(str_is(list[1], "importlib ; (python_version < \"3.8\")"));
@@ -60,7 +70,8 @@ static void test_directory(void **state)
 static void test_record(void **state)
 {
 	(void)state;
-	struct str rest = STR("a/b.py,sha256=abc-_,12\r\n\"with, comma \"\"x\"\".py\",,\n../../../bin/x,sha256=q,7\n,,\nbad\"x,\"y\"z,1\nlast/RECORD,,");
+	struct str rest = STR(
+		"a/b.py,sha256=abc-_,12\r\n\"with, comma \"\"x\"\".py\",,\n../../../bin/x,sha256=q,7\n,,\nbad\"x,\"y\"z,1\nlast/RECORD,,");
 	struct dist_record r;
 	assert_int_equal(parse_dist_record(arena, &rest, &r), 1);
 	assert_true(str_is(r.path, "a/b.py") && str_is(r.algorithm, "sha256") && str_is(r.digest, "abc-_") && r.has_size && r.size == 12);
@@ -80,7 +91,8 @@ static void test_small_files(void **state)
 	struct dist_direct_url d;
 	assert_int_equal(parse_dist_direct_url(arena, STR("{\"url\": \"file:///src/x\", \"dir_info\": {\"editable\": true}}"), &d), 0);
 	assert_true(d.editable && str_is(d.url, "file:///src/x"));
-	assert_int_equal(parse_dist_direct_url(arena, STR("{\"url\": \"u\", \"vcs_info\": {\"vcs\": \"git\", \"commit_id\": \"abc\"}}"), &d), 0);
+	assert_int_equal(
+		parse_dist_direct_url(arena, STR("{\"url\": \"u\", \"vcs_info\": {\"vcs\": \"git\", \"commit_id\": \"abc\"}}"), &d), 0);
 	assert_true(!d.editable && str_is(d.commit, "abc"));
 	assert_true(parse_dist_direct_url(arena, STR("{"), &d) < 0);
 
@@ -94,7 +106,9 @@ static void test_small_files(void **state)
 	assert_int_equal(parse_dist_pth(&rest, &line), DIST_PTH_END);
 
 	struct dist_venv v;
-	parse_dist_pyvenv(STR("home = /usr/bin\nimplementation = CPython\nuv = 0.4.1\nversion_info = 3.12.5\ninclude-system-site-packages = True\n"), &v);
+	parse_dist_pyvenv(
+		STR("home = /usr/bin\nimplementation = CPython\nuv = 0.4.1\nversion_info = 3.12.5\ninclude-system-site-packages = True\n"),
+		&v);
 	assert_true(str_is(v.home, "/usr/bin") && str_is(v.version, "3.12.5") && v.system_site && str_is(v.creator, "uv"));
 }
 
@@ -106,7 +120,8 @@ static void test_assignment(void **state)
 	assert_int_equal(parse_dist_assignment(old, "__version__", &v), 1);
 	assert_true(str_is(v, "1.13.0a0+gitunknown"));
 	assert_int_equal(parse_dist_assignment(old, "cuda", &v), 0);
-	struct str fresh = STR("from typing import Optional\n__all__ = ['__version__', 'cuda']\n__version__ = '2.5.1+cu124'\ncuda: Optional[str] = '12.4'\nhip: Optional[str] = None\n");
+	struct str fresh = STR(
+		"from typing import Optional\n__all__ = ['__version__', 'cuda']\n__version__ = '2.5.1+cu124'\ncuda: Optional[str] = '12.4'\nhip: Optional[str] = None\n");
 	assert_int_equal(parse_dist_assignment(fresh, "cuda", &v), 1);
 	assert_true(str_is(v, "12.4"));
 	assert_int_equal(parse_dist_assignment(fresh, "hip", &v), 0);
@@ -143,8 +158,12 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_metadata), cmocka_unit_test(test_requires_txt), cmocka_unit_test(test_directory),
-		cmocka_unit_test(test_record),	 cmocka_unit_test(test_small_files),  cmocka_unit_test(test_assignment),
+		cmocka_unit_test(test_metadata),
+		cmocka_unit_test(test_requires_txt),
+		cmocka_unit_test(test_directory),
+		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_small_files),
+		cmocka_unit_test(test_assignment),
 		cmocka_unit_test(test_sha256),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -154,9 +154,11 @@ static void test_written_digest(void **state)
 {
 	(void)state;
 	struct elf_digest d = ELF_DIGEST_NONE;
-	parse_elf_digest_read(arena, STR("# by hand\nsoname libtorch_python.so\nneeded libc10.so\nneeded libtorch cpu.so\nverneed libc.so.6 GLIBC_2.9\n"
-		"verneed libc.so.6 GLIBC_2.34 weak\nsass sm_90\nptx compute_90 8.4\nptx compute_80 7.0 12\nundefined c10d::ProcessGroupNCCL\nstring ProcessGroupNCCL\n"
-		"cxx11 0\nnumpy_abi 1\nnccl 2.20.5 cuda 12.4\nmystery 1\nproblem\n"), &d);
+	parse_elf_digest_read(arena,
+		STR("# by hand\nsoname libtorch_python.so\nneeded libc10.so\nneeded libtorch cpu.so\nverneed libc.so.6 GLIBC_2.9\n"
+		    "verneed libc.so.6 GLIBC_2.34 weak\nsass sm_90\nptx compute_90 8.4\nptx compute_80 7.0 12\nundefined c10d::ProcessGroupNCCL\nstring ProcessGroupNCCL\n"
+		    "cxx11 0\nnumpy_abi 1\nnccl 2.20.5 cuda 12.4\nmystery 1\nproblem\n"),
+		&d);
 	assert_string_equal(d.needed[1], "libtorch cpu.so");
 	assert_string_equal(parse_elf_digest_highest_need(&d, "GLIBC_"), "2.34");
 	assert_true(d.needs[1].weak && !d.needs[0].weak);
@@ -209,8 +211,14 @@ static void test_self(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_library), cmocka_unit_test(test_stripped), cmocka_unit_test(test_version_constant), cmocka_unit_test(test_problems),
-		cmocka_unit_test(test_fat_binaries), cmocka_unit_test(test_written_digest), cmocka_unit_test(test_name_versions), cmocka_unit_test(test_self),
+		cmocka_unit_test(test_library),
+		cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_version_constant),
+		cmocka_unit_test(test_problems),
+		cmocka_unit_test(test_fat_binaries),
+		cmocka_unit_test(test_written_digest),
+		cmocka_unit_test(test_name_versions),
+		cmocka_unit_test(test_self),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -82,7 +82,8 @@ static void test_nodelist_fold(void **state)
 	assert_string_equal(folded("n[1-9] m[2-3]", 0), "m[2,3],n[1-9]");
 	assert_true(strlen(folded("n1 n3 n5 n7 n9 n11 n13 n15 n17 n19", 12)) < 24);
 	/* What is folded unfolds to the same names. */
-	static const char *const lists[] = {"r[1-3]n[01-10]", "a b c9 c10 c11 d-1-x d-2-x", "x99999999999999999999 x1", "node-[00001-00120]"};
+	static const char *const lists[] = {
+		"r[1-3]n[01-10]", "a b c9 c10 c11 d-1-x d-2-x", "x99999999999999999999 x1", "node-[00001-00120]"};
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
 		assert_string_equal(folded(folded(lists[i], 0), 0), folded(lists[i], 0));
 	assert_true(nodelist_compare("node2", "node10") < 0);
@@ -99,7 +100,12 @@ static void fill(struct nodeset *s, bool *plain, unsigned kind)
 	memset(plain, 0, NODES);
 	for (uint32_t i = 0; i < NODES; i++) {
 		random = random * 1664525 + 1013904223;
-		bool in = kind == 0 ? true : kind == 1 ? i % 64 == 0 : kind == 2 ? random >> 24 < 3 : kind == 3 ? (i / 200) % 2 == 0 : kind == 4 ? i % 3 == 0 : random >> 31;
+		bool in = kind == 0 ? true
+			: kind == 1 ? i % 64 == 0
+			: kind == 2 ? random >> 24 < 3
+			: kind == 3 ? (i / 200) % 2 == 0
+			: kind == 4 ? i % 3 == 0
+				    : random >> 31;
 		if (!in)
 			continue;
 		plain[i] = true;
@@ -241,7 +247,9 @@ static void test_lines_of_others(void **state)
 	assert_int_equal(facts_lines_read(arena, str_of("hello\nend 0\n"), &f, &head, &why), -EBADMSG);
 	assert_int_equal(facts_lines_read(arena, str_of("davy-facts 1 x\n@gpu\tindex\n\tseven\nend 1\n"), &f, &head, &why), -EBADMSG);
 	assert_int_equal(facts_lines_read(arena, str_of("davy-facts 1 x\n\t1\nend 1\n"), &f, &head, &why), -EBADMSG);
-	assert_int_equal(facts_lines_read(arena, str_of("davy-facts 1 9.9\n@robot\tarm\n\t2\n@gpu\tindex\tmood\n\t3\tfine\n\t4\nend 3\n"), &f, &head, &why), 0);
+	assert_int_equal(facts_lines_read(arena, str_of("davy-facts 1 9.9\n@robot\tarm\n\t2\n@gpu\tindex\tmood\n\t3\tfine\n\t4\nend 3\n"),
+				 &f, &head, &why),
+		0);
 	assert_int_equal(head.skipped, 2);
 	assert_int_equal(f->count[TABLE_gpu], 2);
 }
@@ -300,7 +308,8 @@ static void test_scan(void **state)
 	/* Special bytes at each place of eight. */
 	for (size_t i = 0; i < 24; i++) {
 		char long_text[64];
-		snprintf(long_text, sizeof long_text, "\"%.*s\\\"%.*s\" ", (int)i, "abcdefghijklmnopqrstuvwxyz", (int)(24 - i), "\xc3\xa9\x80\x9f\xff defghijklmnopqrstuvwx");
+		snprintf(long_text, sizeof long_text, "\"%.*s\\\"%.*s\" ", (int)i, "abcdefghijklmnopqrstuvwxyz", (int)(24 - i),
+			"\xc3\xa9\x80\x9f\xff defghijklmnopqrstuvwx");
 		s = (struct json_scan){long_text, long_text + strlen(long_text)};
 		assert_int_equal(json_scan_value(&s, &t), 0);
 		assert_int_equal(t.raw.len, 26);
@@ -325,8 +334,13 @@ static void test_scan(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nodelist_expand), cmocka_unit_test(test_nodelist_fold), cmocka_unit_test(test_nodeset), cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_lines_of_others), cmocka_unit_test(test_names), cmocka_unit_test(test_scan),
+		cmocka_unit_test(test_nodelist_expand),
+		cmocka_unit_test(test_nodelist_fold),
+		cmocka_unit_test(test_nodeset),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_lines_of_others),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_scan),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,4 +1,5 @@
-/* Gates: what the compiler reads off a condition, and that no gate changes what is found on the hosts of the tests (a third of them; all with DAVY_ALL_HOSTS). */
+/* Gates: what the compiler reads off a condition, and that no gate changes what is found on the hosts of the tests (a third of them; all
+ * with DAVY_ALL_HOSTS). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -20,7 +20,8 @@ static void test_values(void **state)
 {
 	(void)state;
 	size_t n;
-	struct history_thing *t = compare("limit[nofile].soft = 1024\nsystem.kernel = 6.1\n", "limit[nofile].soft = 65536\nsystem.kernel = 6.1\n", NULL, &n);
+	struct history_thing *t = compare(
+		"limit[nofile].soft = 1024\nsystem.kernel = 6.1\n", "limit[nofile].soft = 65536\nsystem.kernel = 6.1\n", NULL, &n);
 	assert_int_equal(n, 1);
 	assert_string_equal(t->group, "limit");
 	assert_string_equal(t->name, "nofile");
@@ -56,17 +57,20 @@ static void test_what_follows(void **state)
 	size_t n;
 	struct history_thing *t = compare(
 		"nccl[/x].version = 2.18\npackage[nvidia-nccl-cu12].version = 2.18\npackage[numpy].version = 1\npackage[torch].version = 2.3\nrequirement[torch].name = nvidia-nccl-cu12\ntorch.cuda = 12.1\n",
-		"nccl[/x].version = 2.21\npackage[nvidia-nccl-cu12].version = 2.21\npackage[numpy].version = 2\npackage[torch].version = 2.5\nrequirement[torch].name = nvidia-nccl-cu12\ntorch.cuda = 12.4\n", NULL, &n);
+		"nccl[/x].version = 2.21\npackage[nvidia-nccl-cu12].version = 2.21\npackage[numpy].version = 2\npackage[torch].version = 2.5\nrequirement[torch].name = nvidia-nccl-cu12\ntorch.cuda = 12.4\n",
+		NULL, &n);
 	assert_int_equal(n, 2);
 	assert_string_equal(t->name, "numpy");
 	assert_int_equal(t->change_count, 1);
 	assert_string_equal(t->next->name, "torch");
 	assert_int_equal(t->next->change_count, 4);
-	t = compare("driver[nvidia].version = 1\ngpu[0].name = A100\nsystem.hostname = a\nvariable[X].value = 1\n", "driver[nvidia].version = 2\ngpu[0].name = H100\nsystem.hostname = b\nvariable[X].value = 2\n", NULL, &n);
+	t = compare("driver[nvidia].version = 1\ngpu[0].name = A100\nsystem.hostname = a\nvariable[X].value = 1\n",
+		"driver[nvidia].version = 2\ngpu[0].name = H100\nsystem.hostname = b\nvariable[X].value = 2\n", NULL, &n);
 	assert_int_equal(n, 2);
 	assert_string_equal(t->group, "machine");
 	/* Packages that require one another end in one thing. */
-	compare("package[a].version = 1\npackage[b].version = 1\nrequirement[a].name = b\nrequirement[b].name = a\n", "package[a].version = 2\npackage[b].version = 2\nrequirement[a].name = b\nrequirement[b].name = a\n", NULL, &n);
+	compare("package[a].version = 1\npackage[b].version = 1\nrequirement[a].name = b\nrequirement[b].name = a\n",
+		"package[a].version = 2\npackage[b].version = 2\nrequirement[a].name = b\nrequirement[b].name = a\n", NULL, &n);
 	assert_int_equal(n, 1);
 }
 
@@ -74,14 +78,20 @@ static void test_weights(void **state)
 {
 	(void)state;
 	size_t n;
-	const struct history_about about = {.evidence = "mount.size_bytes[/dev/shm]\n", .reads = "mount.size_bytes\nlimit.soft\nvariable.name\n", .stage_tables = "sysctl\n", .rules = "... name = 'NCCL_SHM_DISABLE' ..."};
-	const char *before = "limit[nofile].hard = 1\nlimit[nofile].soft = 1\nmount[/dev/shm].size_bytes = 2\nmount[/tmp].size_bytes = 2\nsysctl[x].value = 1\nvariable[EDITOR].value = 1\nvariable[NCCL_SHM_DISABLE].value = 1\n";
-	const char *after = "limit[nofile].hard = 2\nlimit[nofile].soft = 2\nmount[/dev/shm].size_bytes = 1\nmount[/tmp].size_bytes = 1\nsysctl[x].value = 2\nvariable[EDITOR].value = 2\nvariable[NCCL_SHM_DISABLE].value = 2\n";
+	const struct history_about about = {.evidence = "mount.size_bytes[/dev/shm]\n",
+		.reads = "mount.size_bytes\nlimit.soft\nvariable.name\n",
+		.stage_tables = "sysctl\n",
+		.rules = "... name = 'NCCL_SHM_DISABLE' ..."};
+	const char *before =
+		"limit[nofile].hard = 1\nlimit[nofile].soft = 1\nmount[/dev/shm].size_bytes = 2\nmount[/tmp].size_bytes = 2\nsysctl[x].value = 1\nvariable[EDITOR].value = 1\nvariable[NCCL_SHM_DISABLE].value = 1\n";
+	const char *after =
+		"limit[nofile].hard = 2\nlimit[nofile].soft = 2\nmount[/dev/shm].size_bytes = 1\nmount[/tmp].size_bytes = 1\nsysctl[x].value = 2\nvariable[EDITOR].value = 2\nvariable[NCCL_SHM_DISABLE].value = 2\n";
 	struct history_thing *t = compare(before, after, &about, &n);
 	static const struct {
 		const char *name;
 		enum history_weight weight;
-	} expected[] = {{"/dev/shm", WEIGHT_EVIDENCE}, {"nofile", WEIGHT_READ}, {"/tmp", WEIGHT_READ}, {"NCCL_SHM_DISABLE", WEIGHT_TABLE}, {"x", WEIGHT_STAGE}, {"EDITOR", WEIGHT_NONE}};
+	} expected[] = {{"/dev/shm", WEIGHT_EVIDENCE}, {"nofile", WEIGHT_READ}, {"/tmp", WEIGHT_READ}, {"NCCL_SHM_DISABLE", WEIGHT_TABLE},
+		{"x", WEIGHT_STAGE}, {"EDITOR", WEIGHT_NONE}};
 	assert_int_equal(n, 6);
 	for (size_t i = 0; i < n; i++, t = t->next) {
 		assert_string_equal(t->name, expected[i].name);
@@ -163,7 +173,8 @@ static void test_large_log(void **state)
 	assert_true(str_starts(text, "0000000 "));
 	assert_true(str_has(text, "\n2499999 "));
 	assert_true(str_has(text, " bytes of output are not kept here]\n"));
-	assert_true(kept >= bytes - run_log_left_out(l) && kept <= bytes - run_log_left_out(l) + 200 * 64); /* a line feed before each note */
+	assert_true(
+		kept >= bytes - run_log_left_out(l) && kept <= bytes - run_log_left_out(l) + 200 * 64); /* a line feed before each note */
 	run_log_free(l);
 }
 
@@ -174,10 +185,12 @@ static void test_program(void **state)
 	(void)state;
 	struct host *h;
 	assert_int_equal(host_open_live(arena, NULL, &h), 0);
-	const char *inline_torch[] = {"env", "A=1", "python3", "-u", "-c", "import torch, os\ntorch.distributed.init_process_group('nccl')"};
+	const char *inline_torch[] = {
+		"env", "A=1", "python3", "-u", "-c", "import torch, os\ntorch.distributed.init_process_group('nccl')"};
 	struct run_program p = run_program_read(arena, h, inline_torch, 6);
 	assert_true(p.needs_torch && p.needs_nccl && p.needs_distributed && !p.launcher);
-	const char *guarded[] = {"python3", "-c", "import torch\nb = 'nccl' if torch.cuda.is_available() else 'gloo'\ntorch.distributed.init_process_group(b)"};
+	const char *guarded[] = {"python3", "-c",
+		"import torch\nb = 'nccl' if torch.cuda.is_available() else 'gloo'\ntorch.distributed.init_process_group(b)"};
 	p = run_program_read(arena, h, guarded, 3);
 	assert_true(p.needs_torch && !p.needs_nccl && !p.only_gloo);
 	const char *optional[] = {"python3", "-c", "try:\n    import torch\nexcept ImportError:\n    pass"};
@@ -227,8 +240,15 @@ static void test_stop(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values), cmocka_unit_test(test_unknown), cmocka_unit_test(test_what_follows), cmocka_unit_test(test_weights), cmocka_unit_test(test_names), cmocka_unit_test(test_small_log),
-		cmocka_unit_test(test_large_log), cmocka_unit_test(test_program), cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_what_follows),
+		cmocka_unit_test(test_weights),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_small_log),
+		cmocka_unit_test(test_large_log),
+		cmocka_unit_test(test_program),
+		cmocka_unit_test(test_stop),
 	};
 	arena = arena_new(0);
 	int rc = cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,7 +160,8 @@ static void utf16(void **state)
 			}
 		for (int big = 0; big < 2; big++)
 			for (size_t piece = 0; piece < 8; piece += 7) {
-				size_t got = read_all((struct source){bytes[big], n, piece, 0}, piece ? 100 : 65536, out, ROOM, NULL, NULL), width = sizeof(want) - 1;
+				size_t got = read_all((struct source){bytes[big], n, piece, 0}, piece ? 100 : 65536, out, ROOM, NULL, NULL),
+				       width = sizeof(want) - 1;
 				assert_int_equal(got, 3000 * width);
 				for (size_t i = 0; i < 3000; i++)
 					assert_memory_equal(out + i * width, want, width);
@@ -173,7 +174,8 @@ static void utf8_mark(void **state)
 	(void)state;
 	assert_int_equal(read_all((struct source){(const unsigned char *)"\xef\xbb\xbfrank", 7, 0, 0}, 4096, out, ROOM, NULL, NULL), 4);
 	assert_memory_equal(out, "rank", 4);
-	assert_int_equal(read_all((struct source){(const unsigned char *)"\xef\xbb\xbfrank", 7, 1, 0}, 4096, out, ROOM, NULL, NULL) >= 4, 1);
+	assert_int_equal(
+		read_all((struct source){(const unsigned char *)"\xef\xbb\xbfrank", 7, 1, 0}, 4096, out, ROOM, NULL, NULL) >= 4, 1);
 }
 
 /* A few bytes that unpack to sixteen gigabytes. */
@@ -232,7 +234,8 @@ static void cleaning(void **state)
 	expect_clean("AT&T & co\n", "AT&T & co\n");
 	expect_clean("^[[1mbold^[[0m\n", "bold\n");
 	expect_clean("\\u001b[31mred\\u001b[0m\n", "red\n");
-	expect_clean("{\"log\":\"Connection refused\\n\",\"stream\":\"stderr\",\"time\":\"2026-01-05T10:11:12Z\"}\n", "Connection refused\n");
+	expect_clean(
+		"{\"log\":\"Connection refused\\n\",\"stream\":\"stderr\",\"time\":\"2026-01-05T10:11:12Z\"}\n", "Connection refused\n");
 	expect_clean("{\"level\": \"error\", \"message\": \"two\\nlines\"}\n", "two\rlines\n");
 	expect_clean("{\"log\":\"\\u5185\\u5b58 \\\"x\\\"\\n\"}\n", "\xe5\x86\x85\xe5\xad\x98 \"x\"\n");
 	expect_clean("ends in an escape \033[", "ends in an escape ");

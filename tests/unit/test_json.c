@@ -82,8 +82,8 @@ static void test_texts(void **state)
 static void test_refused(void **state)
 {
 	(void)state;
-	static const char *const texts[] = {"",       " ",     "{",     "[1,",    "[1,]",   "{\"a\"}", "{\"a\":}", "{a:1}",  "\"abc",   "\"\\",
-	                                    "\"\\x\"", "tru",   "1 2",   "-",      "1.",     "1e",      ".5",      "\"\n\"", "\"\\u12\"", "[1}"};
+	static const char *const texts[] = {"", " ", "{", "[1,", "[1,]", "{\"a\"}", "{\"a\":}", "{a:1}", "\"abc", "\"\\", "\"\\x\"", "tru",
+		"1 2", "-", "1.", "1e", ".5", "\"\n\"", "\"\\u12\"", "[1}"};
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		bad(texts[i]);
@@ -115,8 +115,11 @@ static void test_stream(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values), cmocka_unit_test(test_texts), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_depth), cmocka_unit_test(test_stream),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_stream),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -30,16 +30,16 @@ static struct str seed(const char *name)
 {
 	struct str bytes = str_n("", 0);
 	const char *source = host_env(host, "DAVY_SOURCE");
-	assert_int_equal(host_read(host, arena_printf(arena, "%s/fuzz/corpus/ldcache/%s", source ? source : host_cwd(host), name), 0, &bytes), 0);
+	assert_int_equal(
+		host_read(host, arena_printf(arena, "%s/fuzz/corpus/ldcache/%s", source ? source : host_cwd(host), name), 0, &bytes), 0);
 	return bytes;
 }
 
-static const char expected[] =
-	"x86_64 - libz.so.1 /lib/x86_64-linux-gnu/libz.so.1\n"
-	"x86_64 x86-64-v3 libnccl.so.2 /usr/lib/x86_64-linux-gnu/glibc-hwcaps/x86-64-v3/libnccl.so.2\n"
-	"x86_64 - libnccl.so.2 /usr/lib/x86_64-linux-gnu/libnccl.so.2\n"
-	"i386 - libz.so.1 /lib32/libz.so.1\n"
-	"x86_64 0x4000000000000 libx.so.1 /opt/haswell/libx.so.1\n";
+static const char expected[] = "x86_64 - libz.so.1 /lib/x86_64-linux-gnu/libz.so.1\n"
+			       "x86_64 x86-64-v3 libnccl.so.2 /usr/lib/x86_64-linux-gnu/glibc-hwcaps/x86-64-v3/libnccl.so.2\n"
+			       "x86_64 - libnccl.so.2 /usr/lib/x86_64-linux-gnu/libnccl.so.2\n"
+			       "i386 - libz.so.1 /lib32/libz.so.1\n"
+			       "x86_64 0x4000000000000 libx.so.1 /opt/haswell/libx.so.1\n";
 
 static void test_text(void **state)
 {

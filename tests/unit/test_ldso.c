@@ -45,7 +45,8 @@ static int set_up(void **state)
 	snprintf(dir, sizeof dir, "/tmp/davy-test-ldso-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	lib("/lib64/ld-linux-x86-64.so.2", "machine x86_64\nsoname ld-linux-x86-64.so.2\n");
-	lib("/lib/x86_64-linux-gnu/libc.so.6", "machine x86_64\nsoname libc.so.6\nneeded ld-linux-x86-64.so.2\nverdef GLIBC_2.34\nverdef GLIBC_2.37\n");
+	lib("/lib/x86_64-linux-gnu/libc.so.6",
+		"machine x86_64\nsoname libc.so.6\nneeded ld-linux-x86-64.so.2\nverdef GLIBC_2.34\nverdef GLIBC_2.37\n");
 	put("files/proc/cpuinfo", "flags\t\t: cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3 avx avx2 bmi1 bmi2 f16c fma abm movbe xsave\n");
 	return 0;
 }
@@ -66,7 +67,9 @@ static int tear_down(void **state)
 
 static void start(const char *index, const char *program)
 {
-	const char *why = NULL, *text = arena_printf(arena, "davy-snapshot 1\nuname Linux node 6.1.0 #1 x86_64\ncwd /home/u\nenv PATH=/usr/bin\n%s", index);
+	const char *why = NULL,
+		   *text = arena_printf(
+			   arena, "davy-snapshot 1\nuname Linux node 6.1.0 #1 x86_64\ncwd /home/u\nenv PATH=/usr/bin\n%s", index);
 	put("davy-snapshot.txt", text);
 	assert_int_equal(host_open_replay(arena, dir, &host, &why), 0);
 	ldso = collect_ldso_new(arena, host);
@@ -79,7 +82,8 @@ static const char *where(const char *name)
 	struct ldso_result r = collect_ldso_result(ldso);
 	for (size_t i = 0; i < r.want_count; i++)
 		if (strcmp(r.wants[i].name, name) == 0)
-			return r.wants[i].to < 0 ? "missing" : arena_printf(arena, "%s %s", r.objects[r.wants[i].to].path, r.wants[i].found_by);
+			return r.wants[i].to < 0 ? "missing"
+						 : arena_printf(arena, "%s %s", r.objects[r.wants[i].to].path, r.wants[i].found_by);
 	return "never wanted";
 }
 
@@ -183,7 +187,8 @@ static void test_hwcaps(void **state)
 	lib("/ll/glibc-hwcaps/x86-64-v4/libq.so", ""); /* more than this processor has */
 	lib("/a/libr.so", "");
 	lib("/a/v3/libr.so", "");
-	put("digests/ldcache/etc/ld.so.cache", "x86_64 - libr.so /a/libr.so\nx86_64 x86-64-v4 libr.so /none/libr.so\nx86_64 x86-64-v3 libr.so /a/v3/libr.so\n");
+	put("digests/ldcache/etc/ld.so.cache",
+		"x86_64 - libr.so /a/libr.so\nx86_64 x86-64-v4 libr.so /none/libr.so\nx86_64 x86-64-v3 libr.so /a/v3/libr.so\n");
 	lib("/bin/p", "machine x86_64\nneeded libq.so\nneeded libr.so\n");
 	start("env LD_LIBRARY_PATH=/ll\n", "/bin/p");
 	WHERE("libq.so", "/ll/glibc-hwcaps/x86-64-v3/libq.so ld_library_path");
@@ -201,7 +206,7 @@ static void test_wrong_files(void **state)
 	lib("/bin/p", "machine x86_64\nneeded libq.so\nneeded libr.so\nneeded libs.so\n");
 	start("env LD_LIBRARY_PATH=/one:/two;/three\n", "/bin/p");
 	WHERE("libq.so", "/three/libq.so ld_library_path"); /* another machine or class: passed over */
-	WHERE("libr.so", "/one/libr.so ld_library_path"); /* no ELF file: the loader gives up there */
+	WHERE("libr.so", "/one/libr.so ld_library_path");   /* no ELF file: the loader gives up there */
 	WHERE("libs.so", "missing");
 	struct ldso_result r = collect_ldso_result(ldso);
 	int found = 0;
@@ -220,14 +225,19 @@ static void test_same_file_twice(void **state)
 	WHERE("libreal.so.1", "/ll/libalias.so loaded");
 }
 
-/* import torch: the wheel's RPATH leads to the wheel's NCCL; an older one in the process already comes first, and then a symbol is missing. */
+/* import torch: the wheel's RPATH leads to the wheel's NCCL; an older one in the process already comes first, and then a symbol is missing.
+ */
 static void torch_wheel(const char *nccl_path, const char *tag)
 {
 	static const char *const old = "machine x86_64\nsoname libnccl.so.2\ndefines ncclGetVersion\nnccl 2.18.3 cuda 12.1\n";
 	lib("/usr/bin/python3", "machine x86_64\nneeded libc.so.6\nverneed libc.so.6 GLIBC_2.34\n");
-	lib("/sp/torch/lib/libtorch_cuda.so", arena_printf(arena, "machine x86_64\nsoname libtorch_cuda.so\nneeded libnccl.so.2\nneeded libc.so.6\n"
-		"verneed libc.so.6 GLIBC_2.38\n%s $ORIGIN/../../nvidia/nccl/lib:$ORIGIN\nundefined ncclGetVersion\nundefined ncclCommRegister\nundefined cuTensorMapEncodeTiled\n", tag));
-	lib("/sp/nvidia/nccl/lib/libnccl.so.2", "machine x86_64\nsoname libnccl.so.2\ndefines ncclGetVersion\ndefines ncclCommRegister\nnccl 2.21.5 cuda 12.4\n");
+	lib("/sp/torch/lib/libtorch_cuda.so",
+		arena_printf(arena,
+			"machine x86_64\nsoname libtorch_cuda.so\nneeded libnccl.so.2\nneeded libc.so.6\n"
+			"verneed libc.so.6 GLIBC_2.38\n%s $ORIGIN/../../nvidia/nccl/lib:$ORIGIN\nundefined ncclGetVersion\nundefined ncclCommRegister\nundefined cuTensorMapEncodeTiled\n",
+			tag));
+	lib("/sp/nvidia/nccl/lib/libnccl.so.2",
+		"machine x86_64\nsoname libnccl.so.2\ndefines ncclGetVersion\ndefines ncclCommRegister\nnccl 2.21.5 cuda 12.4\n");
 	if (nccl_path)
 		lib(nccl_path, old);
 }
@@ -286,7 +296,8 @@ static void test_musl(void **state)
 	lib("/usr/local/lib/libq.so", "");
 	lib("/ll/libr.so", "");
 	lib("/rp/libr.so", "");
-	lib("/bin/p", "machine x86_64\ninterp /lib/ld-musl-x86_64.so.1\nneeded libq.so\nneeded libr.so\nneeded libc.so.6\nneeded libc.musl-x86_64.so.1\nrunpath /rp\n");
+	lib("/bin/p",
+		"machine x86_64\ninterp /lib/ld-musl-x86_64.so.1\nneeded libq.so\nneeded libr.so\nneeded libc.so.6\nneeded libc.musl-x86_64.so.1\nrunpath /rp\n");
 	start("env LD_LIBRARY_PATH=/ll\n", "/bin/p");
 	WHERE("libq.so", "/usr/local/lib/libq.so default");
 	WHERE("libr.so", "/ll/libr.so ld_library_path");
@@ -329,9 +340,21 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(test_rpath_before_library_path), T(test_library_path_before_runpath), T(test_runpath_is_not_inherited), T(test_rpath_is_inherited), T(test_preload_wins),
-		T(test_defaults_and_nodeflib), T(test_conf), T(test_hwcaps), T(test_wrong_files), T(test_same_file_twice), T(test_torch_rpath), T(test_torch_runpath_shadowed),
-		T(test_torch_loaded_before), T(test_musl), T(test_replay_is_record),
+		T(test_rpath_before_library_path),
+		T(test_library_path_before_runpath),
+		T(test_runpath_is_not_inherited),
+		T(test_rpath_is_inherited),
+		T(test_preload_wins),
+		T(test_defaults_and_nodeflib),
+		T(test_conf),
+		T(test_hwcaps),
+		T(test_wrong_files),
+		T(test_same_file_twice),
+		T(test_torch_rpath),
+		T(test_torch_runpath_shadowed),
+		T(test_torch_loaded_before),
+		T(test_musl),
+		T(test_replay_is_record),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -194,7 +194,8 @@ static void formats_match_what_printf_writes(void **state)
 
 static void bad_expressions_end(void **state)
 {
-	static const struct logs_pattern pattern[] = {{.id = "worst", .regex = "(?:a+)+(?:a+)+(?:a+)+bbbb"}, {.id = "format", .format = "%sa%sa%sa%sa%sa%sbbbbb"}};
+	static const struct logs_pattern pattern[] = {
+		{.id = "worst", .regex = "(?:a+)+(?:a+)+(?:a+)+bbbb"}, {.id = "format", .format = "%sa%sa%sa%sa%sa%sbbbbb"}};
 	struct logs_hit hit[LOGS_HITS_MAX];
 	const char *why;
 	static char line[60000];
@@ -213,8 +214,8 @@ static void bad_expressions_end(void **state)
 
 static void alone_silences_the_line(void **state)
 {
-	static const struct logs_pattern pattern[] = {{.id = "refused", .regex = "Connection refused"}, {.id = "retry", .regex = "refused, retrying", .alone = true},
-		{.id = "format", .format = "connect: %s refused"}};
+	static const struct logs_pattern pattern[] = {{.id = "refused", .regex = "Connection refused"},
+		{.id = "retry", .regex = "refused, retrying", .alone = true}, {.id = "format", .format = "connect: %s refused"}};
 	struct logs_hit hit[LOGS_HITS_MAX];
 	const char *why;
 	unsigned candidate[] = {2, 1, 0, 0};

@@ -48,12 +48,18 @@ static int load(void **state)
 	if (store_open(arena, NULL, 0, &s) < 0 || compile_create_tables(s) < 0 || host_open_live(arena, NULL, &h) < 0)
 		return -1;
 	compile_folder(arena, h, arena_printf(arena, "%s/knowledge", source ? source : "."), s, &result);
-	if (result.errors || store_prepare(s, "SELECT id, symptom, cause, regex, format, hit, miss, alone FROM pattern ORDER BY ord", &q, NULL) < 0)
+	if (result.errors ||
+		store_prepare(s, "SELECT id, symptom, cause, regex, format, hit, miss, alone FROM pattern ORDER BY ord", &q, NULL) < 0)
 		return -1;
 	while (store_step(q) > 0 && pattern_count < PATTERNS_MAX) {
 		hits[pattern_count] = text(q, 5);
 		misses[pattern_count] = text(q, 6);
-		pattern[pattern_count++] = (struct logs_pattern){.id = text(q, 0), .symptom = text(q, 1), .cause = text(q, 2), .regex = text(q, 3), .format = text(q, 4), .alone = text(q, 7) != NULL};
+		pattern[pattern_count++] = (struct logs_pattern){.id = text(q, 0),
+			.symptom = text(q, 1),
+			.cause = text(q, 2),
+			.regex = text(q, 3),
+			.format = text(q, 4),
+			.alone = text(q, 7) != NULL};
 	}
 	store_finish(q);
 	return 0;

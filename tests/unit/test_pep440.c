@@ -27,9 +27,30 @@ static void test_order(void **state)
 	(void)state;
 	/* From small to large, each one release of its own. */
 	static const char *const rising[] = {
-		"1.0.dev456",   "1.0a1",	"1.0a2.dev456", "1.0a12.dev456", "1.0a12",   "1.0b1.dev456",  "1.0b2",    "1.0b2.post345.dev456",
-		"1.0b2.post345", "1.0rc1.dev456", "1.0rc1",	"1.0",	       "1.0+abc.5", "1.0+abc.7",     "1.0+5",    "1.0.post456.dev34",
-		"1.0.post456",  "1.1.dev1",	"2",	        "2.0.1",       "12.4",	   "580.65.06",     "580.126",  "1!0.1",
+		"1.0.dev456",
+		"1.0a1",
+		"1.0a2.dev456",
+		"1.0a12.dev456",
+		"1.0a12",
+		"1.0b1.dev456",
+		"1.0b2",
+		"1.0b2.post345.dev456",
+		"1.0b2.post345",
+		"1.0rc1.dev456",
+		"1.0rc1",
+		"1.0",
+		"1.0+abc.5",
+		"1.0+abc.7",
+		"1.0+5",
+		"1.0.post456.dev34",
+		"1.0.post456",
+		"1.1.dev1",
+		"2",
+		"2.0.1",
+		"12.4",
+		"580.65.06",
+		"580.126",
+		"1!0.1",
 		"1!123456789012345678901234567890",
 	};
 	size_t n = sizeof rising / sizeof *rising;
@@ -42,8 +63,16 @@ static void test_spellings(void **state)
 {
 	(void)state;
 	static const char *const pairs[][2] = {
-		{"v1.0-Alpha_2", "1.0a2"},   {"1.0-1", "1.0.post1"}, {"1.0c3", "1.0rc3"},      {"01.02", "1.2"},	   {"1.0preview", "1.0rc0"},
-		{"1.0.REV4", "1.0.post4"},   {"0!1", "1"},	    {"2.1.0+CU118", "2.1.0+cu118"}, {" 1.0\n", "1.0"}, {"1.13.0a0+gitunknown", "1.13.0a0+gitunknown"},
+		{"v1.0-Alpha_2", "1.0a2"},
+		{"1.0-1", "1.0.post1"},
+		{"1.0c3", "1.0rc3"},
+		{"01.02", "1.2"},
+		{"1.0preview", "1.0rc0"},
+		{"1.0.REV4", "1.0.post4"},
+		{"0!1", "1"},
+		{"2.1.0+CU118", "2.1.0+cu118"},
+		{" 1.0\n", "1.0"},
+		{"1.13.0a0+gitunknown", "1.13.0a0+gitunknown"},
 		{"1+a-01_b", "1+a.1.b"},
 	};
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
@@ -60,7 +89,8 @@ static void test_spellings(void **state)
 static void test_refused(void **state)
 {
 	(void)state;
-	static const char *const bad[] = {"", "v", "a1", "1.", "1..2", "1.0+", "1.0+a+b", "1.0+a..b", "1.0x", "1 0", "latest", "1.0-", "1.0.*"};
+	static const char *const bad[] = {
+		"", "v", "a1", "1.", "1..2", "1.0+", "1.0+a+b", "1.0+a..b", "1.0x", "1 0", "latest", "1.0-", "1.0.*"};
 	struct pep440 v;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_true(parse_pep440(str_of(bad[i]), &v) < 0);
@@ -106,8 +136,12 @@ static void test_bad_specifiers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),	    cmocka_unit_test(test_spellings),	cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_specifiers), cmocka_unit_test(test_prereleases), cmocka_unit_test(test_bad_specifiers),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_spellings),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_specifiers),
+		cmocka_unit_test(test_prereleases),
+		cmocka_unit_test(test_bad_specifiers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

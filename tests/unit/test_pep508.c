@@ -49,8 +49,8 @@ static void test_requirement(void **state)
 static void test_requirement_refused(void **state)
 {
 	(void)state;
-	static const char *const bad[] = {"", "-x", "x-", "x y", "x[", "x[a b]", "x (>=1", "x>=", "x;", "x; python", "x @", "x>=1.*", "x; 'a' == 'b'",
-					  "x; python_version > '3' and"};
+	static const char *const bad[] = {"", "-x", "x-", "x y", "x[", "x[a b]", "x (>=1", "x>=", "x;", "x; python", "x @", "x>=1.*",
+		"x; 'a' == 'b'", "x; python_version > '3' and"};
 	struct pep508 r;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(parse_pep508(str_of(bad[i]), &r), -EINVAL);
@@ -103,8 +103,11 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_requirement), cmocka_unit_test(test_requirement_refused), cmocka_unit_test(test_markers),
-		cmocka_unit_test(test_deep_marker), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_requirement),
+		cmocka_unit_test(test_requirement_refused),
+		cmocka_unit_test(test_markers),
+		cmocka_unit_test(test_deep_marker),
+		cmocka_unit_test(test_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

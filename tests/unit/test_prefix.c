@@ -27,7 +27,8 @@ static const struct sample samples[] = {
 	/* glog and torch._logging */
 	{"[W socket.cpp:464] [c10d] The client", "The client", "", U, U, U, U, U, 'W'},
 	{"[rank3]:[E1122 03:04:05.123456789 ProcessGroupNCCL.cpp:632] [Rank 3] Watchdog", "Watchdog", "", 3, U, U, 3, U, 'E'},
-	{"[rank11]:[E210 22:40:33.005516202 ProcessGroupNCCL.cpp:632] [PG ID 1 PG GUID 7(tp) Rank 1] Watchdog", "Watchdog", "", 11, U, U, 1, U, 'E'},
+	{"[rank11]:[E210 22:40:33.005516202 ProcessGroupNCCL.cpp:632] [PG ID 1 PG GUID 7(tp) Rank 1] Watchdog", "Watchdog", "", 11, U, U, 1,
+		U, 'E'},
 	{"[E ProcessGroupNCCL.cpp:828] [Rank 5] Watchdog", "Watchdog", "", U, U, U, 5, U, 'E'},
 	{"W1122 03:04:05.123000 4242 torch/distributed/run.py:766] Setting", "Setting", "", U, U, U, U, 4242, 'W'},
 	{"[rank0]:W1122 03:04:05.123000 140123456789012 torch/x.py:7] [0/1] text", "[0/1] text", "", 0, U, U, U, U, 'W'},
@@ -79,11 +80,14 @@ static void test_samples(void **state)
 		struct prefix_names names = {.gutter = false};
 		struct prefix p;
 		prefix_parse(str_of(s->line), &names, &p);
-		bool same = str_is(p.message, s->message) && str_is(p.host, s->host) && p.rank == s->rank && p.local_rank == s->local_rank && p.number == s->number &&
-			p.group_rank == s->group_rank && p.pid == s->pid && p.level == s->level;
+		bool same = str_is(p.message, s->message) && str_is(p.host, s->host) && p.rank == s->rank &&
+			p.local_rank == s->local_rank && p.number == s->number && p.group_rank == s->group_rank && p.pid == s->pid &&
+			p.level == s->level;
 		if (!same)
-			print_error("%s\n  message [%.*s] host [%.*s] rank %lld local %lld number %lld group %lld pid %lld level %c\n", s->line, (int)p.message.len, p.message.ptr,
-				(int)p.host.len, p.host.len ? p.host.ptr : "", (long long)p.rank, (long long)p.local_rank, (long long)p.number, (long long)p.group_rank, (long long)p.pid, p.level ? p.level : '-');
+			print_error("%s\n  message [%.*s] host [%.*s] rank %lld local %lld number %lld group %lld pid %lld level %c\n",
+				s->line, (int)p.message.len, p.message.ptr, (int)p.host.len, p.host.len ? p.host.ptr : "",
+				(long long)p.rank, (long long)p.local_rank, (long long)p.number, (long long)p.group_rank, (long long)p.pid,
+				p.level ? p.level : '-');
 		assert_true(same);
 	}
 }
@@ -134,7 +138,10 @@ static void test_gutter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_samples), cmocka_unit_test(test_time), cmocka_unit_test(test_names_are_learned), cmocka_unit_test(test_torn),
+		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_names_are_learned),
+		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_gutter),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

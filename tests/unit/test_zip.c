@@ -29,7 +29,9 @@ static int setup(void **state)
 	plain = malloc(SIZE);
 	packed = malloc(SIZE * 2);
 	for (size_t i = 0; i < SIZE; i++)
-		plain[i] = (i >> 20) % 3 == 0 ? (unsigned char)next_random(&r) : (i >> 20) % 3 == 1 ? (unsigned char)("abcdefgh"[next_random(&r) % 8]) : (unsigned char)(i / 1000);
+		plain[i] = (i >> 20) % 3 == 0 ? (unsigned char)next_random(&r)
+			: (i >> 20) % 3 == 1  ? (unsigned char)("abcdefgh"[next_random(&r) % 8])
+					      : (unsigned char)(i / 1000);
 	z_stream z = {0};
 	assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
 	z.next_in = plain;
@@ -114,8 +116,10 @@ static void test_names(void **state)
 {
 	(void)state;
 	struct wheel_name n;
-	struct wheel_target t = {.minor = 11, .arch = "x86_64", .libc_major = 2, .libc_minor = 17}, musl = {.minor = 13, .free_threaded = true, .arch = "aarch64", .musl = true, .libc_major = 1, .libc_minor = 2};
-	static const char *const bad[] = {"a.whl", "a-1.0-py3-none.whl", "a-1.0-x-py3-none-any.whl", "a-one-py3-none-any.whl", "a-1.0-py3-none-any.zip", "a--py3-none-any.whl", "a b-1.0-py3-none-any.whl", "-1-py3-none-any.whl"};
+	struct wheel_target t = {.minor = 11, .arch = "x86_64", .libc_major = 2, .libc_minor = 17},
+			    musl = {.minor = 13, .free_threaded = true, .arch = "aarch64", .musl = true, .libc_major = 1, .libc_minor = 2};
+	static const char *const bad[] = {"a.whl", "a-1.0-py3-none.whl", "a-1.0-x-py3-none-any.whl", "a-one-py3-none-any.whl",
+		"a-1.0-py3-none-any.zip", "a--py3-none-any.whl", "a b-1.0-py3-none-any.whl", "-1-py3-none-any.whl"};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(parse_wheel_name(str_of(bad[i]), &n), -EINVAL);
 	assert_int_equal(parse_wheel_name(STR("torch-2.7.1+cu128-1-cp311-cp311-manylinux_2_28_x86_64.whl"), &n), 0);
@@ -133,6 +137,7 @@ static void test_names(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_access), cmocka_unit_test(test_wrong_sizes), cmocka_unit_test(test_bounded_work), cmocka_unit_test(test_names)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_access), cmocka_unit_test(test_wrong_sizes),
+		cmocka_unit_test(test_bounded_work), cmocka_unit_test(test_names)};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
