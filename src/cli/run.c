@@ -236,7 +236,10 @@ static void end_record(struct running *r, const char *how, int64_t status, int64
 		e.log_bytes = (int64_t)run_log_packed(r->log).len;
 		e.log_left_out = (int64_t)run_log_left_out(r->log);
 	}
-	if (!history_in_time(history_write_end, &e, WRITE_MS))
+	bool in_time = history_in_time(history_write_end, &e, WRITE_MS);
+	if (in_time && e.error == -EBUSY) /* many end at once */
+		in_time = history_in_time(history_write_end, &e, WRITE_MS);
+	if (!in_time)
 		say_unrecorded(r, -ETIMEDOUT);
 	else if (e.error)
 		say_unrecorded(r, e.error);

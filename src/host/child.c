@@ -54,6 +54,7 @@ struct running {
 	int fd[2]; /* its standard output and error; -1: ended */
 	struct buf text[2];
 	double started_ms, heard_ms, reaped_ms, term_ms, kill_ms;
+	double more_ms; /* beyond its deadline */
 	int status;
 	bool reaped;
 	enum host_child_end why; /* LATE or STOPPED once it was told to end */
@@ -155,12 +156,25 @@ static bool is_over(const struct running *r, double now)
 	return r->kill_ms > 0 && now > r->kill_ms + DEATH_MS;
 }
 
+/* One that the machine gave no time to is not late, for a while. */
+static bool is_late(struct running *r, double now)
+{
+	const struct host_child *c = r->child;
+	if (r->reaped)
+		return now > r->reaped_ms + LINGER_MS || now > r->started_ms + c->deadline_ms;
+	bool silent = c->silence_ms && now > r->heard_ms + r->more_ms + c->silence_ms;
+	if (now <= r->started_ms + r->more_ms + c->deadline_ms && !silent)
+		return false;
+	int step = c->silence_ms ? c->silence_ms : c->deadline_ms;
+	if (r->more_ms >= step * (STARVED_TIMES - 1) || !host_child_starves(r->pid, now - (silent ? r->heard_ms : r->started_ms)))
+		return true;
+	r->more_ms += step;
+	return false;
+}
+
 /* One that has ended may have left others that hold its output open: they are ended like one that is late. */
 static void press(struct running *r, double now)
 {
-	const struct host_child *c = r->child;
-	bool late = now > r->started_ms + c->deadline_ms || (r->reaped && now > r->reaped_ms + LINGER_MS) ||
-		(c->silence_ms && !r->reaped && now > r->heard_ms + c->silence_ms);
 	if (r->term_ms > 0) {
 		if (r->kill_ms <= 0 && now > r->term_ms + TERM_MS) {
 			r->kill_ms = now;
@@ -168,7 +182,7 @@ static void press(struct running *r, double now)
 		}
 		return;
 	}
-	if (!late && !stopped_by)
+	if (!stopped_by && !is_late(r, now))
 		return;
 	if (!r->reaped)
 		r->why = stopped_by ? HOST_CHILD_STOPPED : HOST_CHILD_LATE;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -12,7 +13,8 @@
 #include "host/door.h"
 #include "host/relay.h"
 
-#define WITNESS_MS 30 /* how long a signal to the whole group may take to reach the witness */
+#define WITNESS_MS 2000 /* for the witness to answer, on a machine that has no time for it */
+#define ARRIVES_MS 20   /* a signal to a group reaches its processes one after the other */
 
 extern char **environ;
 
@@ -21,7 +23,8 @@ struct command {
 	int relay_count;
 	pid_t pid, witness;
 	int witness_fd;
-	sigset_t before, all; /* the mask of before; all that we take */
+	unsigned char seen[128]; /* what the witness has told of each signal, and was not asked about yet */
+	sigset_t before, all;    /* the mask of before; all that we take */
 	struct sigaction pipe_before;
 	bool ended;
 	int wait_status;
@@ -38,7 +41,7 @@ static int64_t wall_ms(void)
 /* -- the witness --------------------------------------------------------------------------------------------------------
  * A signal that somebody sends to the process group (a shell's kill %1, a scheduler's to a whole step) reaches the command too; one that is
  * sent to us alone must be passed on. The kernel does not say which it was. So a small process of ours stands in the group, and tells what
- * it gets. */
+ * it gets. Asked by the highest signal, it answers by a zero: as the lower ones come first, all that it had until then stands before it. */
 
 static void bear_witness(int to, pid_t parent, const sigset_t *all)
 {
@@ -47,8 +50,9 @@ static void bear_witness(int to, pid_t parent, const sigset_t *all)
 		if (fd != to)
 			close(fd);
 	while (getppid() == parent) {
-		int sig = sigwaitinfo(all, NULL);
-		unsigned char byte = (unsigned char)sig;
+		siginfo_t info;
+		int sig = sigwaitinfo(all, &info);
+		unsigned char byte = sig == SIGRTMAX && info.si_pid == parent ? 0 : (unsigned char)sig;
 		if (sig > 0 && sig != SIGCHLD && write(to, &byte, 1) != 1)
 			break;
 	}
@@ -69,20 +73,42 @@ static void start_witness(struct command *c)
 	c->witness_fd = ends[0];
 }
 
-static bool group_had_it(struct command *c, int sig)
+/* Everything that the witness had until now is in `seen`. False: it does not answer. */
+static bool ask_witness(struct command *c)
 {
 	double until = host_clock_ms() + WITNESS_MS;
-	unsigned char seen;
-	while (c->witness > 0) {
-		ssize_t n = read(c->witness_fd, &seen, 1);
-		if (n == 1 && seen == sig)
+	unsigned char told;
+	if (c->witness <= 0 || kill(c->witness, SIGRTMAX) < 0)
+		return false;
+	for (;;) {
+		ssize_t n = read(c->witness_fd, &told, 1);
+		double left = until - host_clock_ms();
+		struct pollfd wait = {c->witness_fd, POLLIN, 0};
+		if (n == 1 && told == 0)
 			return true;
-		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) || host_clock_ms() > until)
+		if (n == 1)
+			c->seen[told % sizeof c->seen]++;
+		else if (n == 0 || (errno != EAGAIN && errno != EINTR) || left <= 0)
 			return false;
-		if (n < 0)
-			usleep(1000);
+		else
+			poll(&wait, 1, (int)left + 1);
 	}
-	return false;
+}
+
+static bool group_had_it(struct command *c, int sig)
+{
+	sigset_t pending;
+	bool answers = ask_witness(c);
+	if (answers && !c->seen[sig]) {
+		usleep(ARRIVES_MS * 1000);
+		ask_witness(c);
+	}
+	if (!c->seen[sig])
+		return false;
+	/* The kernel makes one of two that wait: then the witness may have had more than we. */
+	sigpending(&pending);
+	c->seen[sig] = sigismember(&pending, sig) ? (unsigned char)(c->seen[sig] - 1) : 0;
+	return true;
 }
 
 static void end_witness(struct command *c)

@@ -61,7 +61,7 @@ struct seen { /* host.c */
 struct probe_child {
 	const char *name;
 	int pid, fd;
-	double started_ms, deadline_ms;
+	double started_ms, deadline_ms, more_ms; /* more: it was given no time */
 };
 
 struct host {
@@ -136,6 +136,11 @@ char *path_clean(struct arena *a, const char *path);
 typedef int path_link_fn(void *arg, const char *path, struct str *ret_target); /* 0, -EINVAL not a link, -ENOENT, -ENODATA */
 /* Resolves links component by component; targets stay inside the root. 0 or negative errno (-ELOOP after 40). */
 int path_resolve(struct arena *a, const char *path, bool follow_last, path_link_fn *link, void *arg, const char **ret);
+
+/* -- starved.c -- */
+#define STARVED_TIMES 4 /* deadlines that a child gets at most whom the machine gives no time */
+/* Is it ready to run and had little time to, of all that we have waited? What hangs sleeps, or turns in a circle. */
+bool host_child_starves(int pid, double waited_ms);
 
 /* -- probe.c -- */
 const char *probe_find(struct host *h); /* the program; NULL: not there */

@@ -53,7 +53,7 @@ void host_probe_start(struct host *h, const char *name, int deadline_ms)
 	if (!host_is_this_machine(h) || find_child(h, name) || h->child_count == sizeof h->children / sizeof h->children[0])
 		return;
 	struct probe_child *c = &h->children[h->child_count++];
-	*c = (struct probe_child){arena_strdup(h->arena, name), -1, -1, host_clock_ms(), deadline_ms};
+	*c = (struct probe_child){arena_strdup(h->arena, name), -1, -1, host_clock_ms(), deadline_ms, 0};
 	const char *program = probe_find(h);
 	if (!program)
 		return;
@@ -88,18 +88,27 @@ void host_probe_start(struct host *h, const char *name, int deadline_ms)
 	posix_spawnattr_destroy(&attributes);
 }
 
+/* How long it may still take; one that the machine gave no time to gets more of it. */
+static double time_left(struct probe_child *c)
+{
+	double now = host_clock_ms(), left = c->started_ms + c->deadline_ms + c->more_ms - now;
+	if (left <= 0 && c->more_ms < c->deadline_ms * (STARVED_TIMES - 1) && host_child_starves(c->pid, now - c->started_ms))
+		left = c->deadline_ms, c->more_ms += c->deadline_ms;
+	return left;
+}
+
 /* Reads until the end of output or the deadline. False: the deadline came. */
 static bool read_output(struct probe_child *c, struct buf *out)
 {
 	char chunk[16384];
 	for (;;) {
-		double left = c->started_ms + c->deadline_ms - host_clock_ms();
+		double left = time_left(c);
 		struct pollfd p = {c->fd, POLLIN, 0};
 		int rc = poll(&p, 1, left > 0 ? (int)left + 1 : 0);
-		if (rc < 0 && errno == EINTR)
-			continue;
-		if (rc <= 0)
+		if (rc <= 0 && left <= 0)
 			return false;
+		if (rc <= 0)
+			continue;
 		ssize_t n = read(c->fd, chunk, sizeof chunk);
 		if (n == 0)
 			return true;
@@ -119,7 +128,7 @@ static bool reap(struct probe_child *c, int *ret_status)
 			return true;
 		if (rc < 0 && errno != EINTR)
 			return false;
-		if (host_clock_ms() > c->started_ms + c->deadline_ms)
+		if (time_left(c) <= 0)
 			return false;
 		poll(NULL, 0, 1);
 	}

@@ -49,11 +49,13 @@ attempt() { "$davy" run -q -- "$@" >/dev/null 2>&1 || true; }
 @test "diff: the last good and the first bad one after it, the best explanation of the cause first" {
 	[ -d /usr/lib/python3/dist-packages/torch ] && [ ! -e /dev/nvidiactl ] || skip "python3-torch without GPU is needed"
 	cat > train.py <<-'P'
-	import datetime, torch.distributed as dist
-	dist.init_process_group("gloo", rank=0, world_size=1, timeout=datetime.timedelta(seconds=2))
+	import datetime, os, torch.distributed as dist
+	dist.init_process_group("gloo", rank=0, world_size=1, timeout=datetime.timedelta(seconds=int(os.environ["PATIENCE_S"])))
 	P
 	export MASTER_PORT=29535
+	export PATIENCE_S=60 # of no interest to Davy
 	MASTER_ADDR=127.0.0.1 attempt /usr/bin/python3 train.py
+	export PATIENCE_S=2
 	ADVICE=1 OMP_NUM_THREADS=3 MASTER_ADDR=no-such-host.invalid attempt /usr/bin/python3 train.py --new
 	OMP_NUM_THREADS=4 MASTER_ADDR=no-such-host.invalid attempt /usr/bin/python3 train.py --new
 	"$davy" history diff --json > diff.json
@@ -121,7 +123,7 @@ attempt() { "$davy" run -q -- "$@" >/dev/null 2>&1 || true; }
 }
 
 @test "thirty writers at once and some of them killed: every attempt that ended is there once, and nobody waits long" {
-	run -0 timeout 60 python3 - <<-'P'
+	run -0 timeout 200 python3 - <<-'P'
 	import os, random, subprocess, time
 	davy = os.environ["DAVY"]
 	run = lambda i: subprocess.Popen([davy, "run", "-q", "--no-check", "--note", str(i), "--", "sh", "-c", "sleep 0.1"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

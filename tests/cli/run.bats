@@ -48,7 +48,9 @@ nccl_script() {
 
 @test "a command that a signal ends ends Davy by the same signal" {
 	run -0 python3 - <<-'P'
-	import os, subprocess
+	import os, signal, subprocess
+	for s in (1, 2, 3):
+	    signal.signal(s, signal.SIG_DFL) # a shell's background, or nohup, ignores them
 	for s in (1, 2, 3, 6, 9, 10, 11, 14, 15):
 	    p = subprocess.run([os.environ["DAVY"], "run", "-q", "--no-check", "--", "sh", "-c", "kill -%d $$" % s], stderr=subprocess.DEVNULL)
 	    assert p.returncode == -s, (s, p.returncode)
@@ -58,7 +60,7 @@ nccl_script() {
 
 @test "signals to Davy or to its process group reach the command once; ignored ones stay ignored" {
 	run -0 python3 - <<-'P'
-	import os, signal, subprocess
+	import os, signal, subprocess, time
 	code = """if True:
 	    import signal, sys, time
 	    n = [0]
@@ -66,8 +68,11 @@ nccl_script() {
 	    for s in (1, 2, 10, 12, 15): signal.signal(s, got)
 	    print("ready", flush=True)
 	    t = time.time()
-	    while time.time() - t < 0.4: time.sleep(0.02)
+	    while not n[0] and time.time() - t < 60: time.sleep(0.02)
+	    time.sleep(0.4) # for a second one
 	    sys.exit(n[0])"""
+	for s in (1, 2):
+	    signal.signal(s, signal.SIG_DFL)
 	started = []
 	for send in (os.kill, os.killpg):
 	    for s in (1, 2, 10, 12, 15):
@@ -78,16 +83,28 @@ nccl_script() {
 	for how, s, p in started:
 	    assert p.wait() == 1, (how, s, p.returncode)
 	    p.stdout.close()
-	p = subprocess.Popen(["nohup", os.environ["DAVY"], "run", "-q", "--no-check", "--", "sh", "-c", "echo ready; sleep 0.4; exit 7"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True)
+	# The witness of the group comes to no processor for long: what it tells counts all the same.
+	p = subprocess.Popen([os.environ["DAVY"], "run", "-q", "--no-check", "--", "python3", "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True)
+	assert p.stdout.readline() == "ready\n"
+	children = [int(c) for c in open("/proc/%d/task/%d/children" % (p.pid, p.pid)).read().split()]
+	witness = [c for c in children if open("/proc/%d/cmdline" % c).read().startswith(os.environ["DAVY"] + "\0run")]
+	assert len(witness) == 1, children
+	os.kill(witness[0], signal.SIGSTOP)
+	os.killpg(p.pid, signal.SIGTERM)
+	time.sleep(0.3)
+	os.kill(witness[0], signal.SIGCONT)
+	assert p.wait() == 1, p.returncode
+	p = subprocess.Popen(["nohup", os.environ["DAVY"], "run", "-q", "--no-check", "--", "sh", "-c", "echo ready; read x < go; sleep 0.3; exit 7"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True)
 	p.stdout.readline()
 	os.kill(p.pid, signal.SIGHUP)
+	open("go", "w").close()
 	assert p.wait() == 7
 	P
 }
 
 @test "on a terminal: size and its changes, input, the very bytes, Ctrl-C, Ctrl-Z, background, settings" {
 	for check in size resized typed bytes interrupted stopped background half settings; do
-		run timeout 40 python3 "$BATS_TEST_DIRNAME/terminal.py" $check
+		run timeout 120 python3 "$BATS_TEST_DIRNAME/terminal.py" $check
 		[ "$status" -eq 0 ] || { echo "$output"; false; }
 	done
 }
@@ -114,9 +131,8 @@ nccl_script() {
 	    os.write(1, block)
 	os.write(1, line % 999999999)
 	P
-	start=$(date +%s)
 	python3 - <<-'P'
-	import os, subprocess, zlib
+	import os, subprocess
 	p = subprocess.Popen([os.environ["DAVY"], "run", "-q", "--no-check", "--", "python3", "much.py"], stdout=subprocess.PIPE)
 	size = lines = 0
 	for piece in iter(lambda: p.stdout.read(1 << 20), b""):
@@ -126,8 +142,8 @@ nccl_script() {
 	assert (status, lines) == (0, 10500002), (status, lines)
 	assert size > 1 << 30, size
 	assert usage.ru_maxrss < 200 << 10, usage.ru_maxrss
+	assert usage.ru_utime + usage.ru_stime < 12, usage # of a processor, the command's own included
 	P
-	[ $(($(date +%s) - start)) -lt 40 ]
 	[ "$(du -sk state | cut -f1)" -lt 20000 ]
 	[ "$(ls state/davy/logs | wc -l)" = 1 ]
 	"$davy" history log > log
@@ -148,14 +164,22 @@ nccl_script() {
 @test "Davy killed by SIGKILL takes the command with it; the log is there, the attempt has no end, the next one works" {
 	python3 - <<-'P'
 	import os, subprocess, time
-	p = subprocess.Popen([os.environ["DAVY"], "run", "-q", "--no-check", "--", "sh", "-c", "echo $$; echo last words; exec sleep 60"], stdout=subprocess.PIPE, text=True)
+	p = subprocess.Popen([os.environ["DAVY"], "run", "-q", "--no-check", "--", "sh", "-c", "echo $$; echo last words; exec sleep 600"], stdout=subprocess.PIPE, text=True)
 	pid = int(p.stdout.readline())
-	time.sleep(1.8)
+	until = time.time() + 60
+	log = lambda: subprocess.run([os.environ["DAVY"], "history", "log"], capture_output=True, text=True).stdout
+	while "last words" not in log() and time.time() < until: # on the disk within seconds, without an end
+	    time.sleep(0.1)
 	p.kill()
 	p.wait()
-	time.sleep(0.2)
-	state = open("/proc/%d/stat" % pid).read().rsplit(")")[1].split()[0] if os.path.exists("/proc/%d" % pid) else "gone"
-	assert state in ("gone", "Z"), state
+	def state():
+	    try:
+	        return open("/proc/%d/stat" % pid).read().rsplit(")")[1].split()[0]
+	    except OSError:
+	        return "gone"
+	while state() not in ("gone", "Z") and time.time() < until:
+	    time.sleep(0.02)
+	assert time.time() < until
 	P
 	[ "$(last 'd["attempt"]["outcome"]')" = lost ]
 	run -0 "$davy" history log
@@ -306,13 +330,13 @@ nccl_script() {
 	rm state/davy/history.sqlite
 	# Somebody holds the ledger all the time.
 	"$davy" run -q --no-check -- true
-	python3 -c 'import sqlite3, time, sys; c = sqlite3.connect("state/davy/history.sqlite"); c.execute("BEGIN EXCLUSIVE"); print("held", flush=True); time.sleep(30)' > held & holder=$!
+	python3 -c 'import sqlite3, time, sys; c = sqlite3.connect("state/davy/history.sqlite"); c.execute("BEGIN EXCLUSIVE"); print("held", flush=True); time.sleep(600)' > held & holder=$!
 	while [ ! -s held ]; do sleep 0.05; done
 	SECONDS=0
-	run -0 timeout 25 "$davy" run -- echo fine
+	run -0 timeout 100 "$davy" run -- echo fine
 	kill $holder
 	[[ "$output" == *fine*"others kept it busy"* ]]
-	[ $SECONDS -lt 12 ]
+	[ $SECONDS -lt 40 ] # the holder holds it for ten minutes
 }
 
 @test "a full disk: what was recorded stays, the command runs, the loss is said, and later attempts are recorded again" {

@@ -9,13 +9,18 @@ def resize(fd, rows, columns):
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
-def talk(command, *answers, limit=15):
+def talk(command, *answers, limit=60):
     """Runs it on a terminal of 30 x 90; each answer is (what must be seen first, bytes to type or a function of the terminal). Gives all output and the wait status."""
+    sized = os.pipe()
     pid, fd = pty.fork()
     if pid == 0:
-        time.sleep(0.1)
+        for s in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+            signal.signal(s, signal.SIG_DFL)
+        os.read(sized[0], 1)
         os.execvp(command[0], command)
     resize(fd, 30, 90)
+    os.write(sized[1], b"x")
+    os.close(sized[0]), os.close(sized[1])
     out, seen, waiting, until = b"", 0, list(answers), time.time() + limit
     while time.time() < until:
         if select.select([fd], [], [], 0.1)[0]:
@@ -45,7 +50,7 @@ def size():
 
 
 def resized():
-    out, status = talk(python("import os, signal, time\nsignal.signal(signal.SIGWINCH, lambda *a: (print('now', *os.get_terminal_size(1), flush=True), os._exit(5)))\nprint('ready', flush=True)\ntime.sleep(9)"), (b"ready", lambda fd: resize(fd, 50, 120)))
+    out, status = talk(python("import os, signal, time\nsignal.signal(signal.SIGWINCH, lambda *a: (print('now', *os.get_terminal_size(1), flush=True), os._exit(5)))\nprint('ready', flush=True)\ntime.sleep(90)"), (b"ready", lambda fd: resize(fd, 50, 120)))
     assert os.WEXITSTATUS(status) == 5 and "now 120 50" in out, (out, status)
 
 
@@ -62,23 +67,23 @@ def bytes_():
 
 def interrupted():
     """Ctrl-C reaches the command once, and its own end is ours."""
-    out, status = talk(python("import signal, time\nn = []\nsignal.signal(2, lambda *a: (n.append(1), print('got', len(n), flush=True)))\nprint('ready', flush=True)\nt = time.time()\nwhile time.time() - t < 0.7: time.sleep(0.05)\nraise SystemExit(40 + len(n))"), (b"ready", b"\x03"))
+    out, status = talk(python("import signal, time\nn = []\nsignal.signal(2, lambda *a: (n.append(1), print('got', len(n), flush=True)))\nprint('ready', flush=True)\nt = time.time()\nwhile not n and time.time() - t < 50: time.sleep(0.05)\ntime.sleep(0.4)\nraise SystemExit(40 + len(n))"), (b"ready", b"\x03"))
     assert os.WEXITSTATUS(status) == 41, (out, status)
-    out, status = talk(quick + ["sh", "-c", "echo ready; exec sleep 9"], (b"ready", b"\x03"))
+    out, status = talk(quick + ["sh", "-c", "echo ready; exec sleep 90"], (b"ready", b"\x03"))
     assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == 2, (out, status)
 
 
 def stopped():
     """Ctrl-Z stops it for the shell, fg goes on."""
-    line = " ".join(quick) + " python3 -c \"import time; print('sta' + 'rted', flush=True); time.sleep(1); print('do' + 'ne')\"\n"
-    out, status = talk(["bash", "--norc", "-i"], (b"# " if os.getuid() == 0 else b"$ ", line.encode()), (b"started", b"\x1a"), (b"Stopped", b"jobs; fg\n"), (b"done", b"exit\n"))
+    line = " ".join(quick) + " python3 -c \"import os, time; print('sta' + 'rted', flush=True)\nwhile not os.path.exists('go-on'): time.sleep(0.02)\nprint('do' + 'ne')\"\n"
+    out, status = talk(["bash", "--norc", "-i"], (b"# " if os.getuid() == 0 else b"$ ", line.encode()), (b"started", b"\x1a"), (b"Stopped", b"jobs; touch go-on; fg\n"), (b"done", b"exit\n"))
     assert "Stopped" in out and out.rindex("done") > out.index("Stopped"), (out, status)
 
 
 def background():
     """In the background it writes on, and reading from the terminal stops it as it stops every command."""
     line = " ".join(quick) + " sh -c 'sleep 0.3; echo wri\"\"tten; read x' &\n"
-    out, status = talk(["bash", "--norc", "-i"], (b"# " if os.getuid() == 0 else b"$ ", line.encode()), (b"written", b"sleep 0.5; jobs; kill %1; fg\n"), (b"Stopped", b"exit\n"), limit=12)
+    out, status = talk(["bash", "--norc", "-i"], (b"# " if os.getuid() == 0 else b"$ ", line.encode()), (b"written", b"until jobs | grep -q Stop.ed; do sleep 0.05; done; jobs; kill %1; fg\n"), (b"Stopped", b"exit\n"))
     assert "written" in out and "Stopped" in out, (out, status)
 
 
@@ -94,7 +99,9 @@ def settings():
     code = "import termios, time, sys\nt = termios.tcgetattr(1); t[3] &= ~(termios.ICANON | termios.ECHO); termios.tcsetattr(1, termios.TCSANOW, t)\nprint('ready', flush=True); print('read', repr(sys.stdin.read(1)), flush=True)"
 
     def key(fd):
-        time.sleep(0.3)
+        until = time.time() + 20
+        while termios.tcgetattr(fd)[3] & termios.ICANON and time.time() < until:
+            time.sleep(0.02)
         before.append(termios.tcgetattr(fd)[3])
         os.write(fd, b"k")
 

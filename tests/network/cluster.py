@@ -200,7 +200,7 @@ def nobody_listens_there():
 def rendezvous_port_in_use():
     net = nets.Net(3)
     squatter = nets.subprocess.Popen(["ip", "netns", "exec", net.nodes[0].ns, sys.executable, "-c", "import socket,time; s=socket.socket(); s.setsockopt(1,2,1); s.bind(('',29500)); s.listen(); time.sleep(60)"])
-    time.sleep(0.3)
+    wait_for(lambda: nets.sh("ip netns exec %s ss -Htln sport = :29500" % net.nodes[0].ns).strip())
     report = expect(net, net.run(), ["launch.port-in-use"], [])
     squatter.kill()
     squatter.wait()
@@ -382,9 +382,29 @@ def node_never_starts():
     net.close()
 
 
-def later(seconds, number, which):
+def wait_for(what, limit=25):
+    until = time.time() + limit
+    while not what() and time.time() < until:
+        time.sleep(0.02)
+
+
+def has_joined(node):
+    """Rank 0 has answered it: bytes came over its connection to the rendezvous port."""
+    text = nets.sh("ip netns exec %s ss -Htin state established '( dport >= 29500 and dport <= 29503 )'" % node.ns, check=False)
+    return re.search(r"bytes_received:[1-9]", text)
+
+
+def is_testing(node):
+    """A connection to another node has had no answer for a moment."""
+    return nets.sh("ip netns exec %s ss -Htn state syn-sent" % node.ns, check=False).strip()
+
+
+def later(number, which):
+    """Sends a signal to this node as soon as it and the nodes that shall come have joined and tests run between them."""
     def act(net):
-        time.sleep(seconds)
+        wait_for(lambda: all(has_joined(n) for n in net.nodes[1:] if n.process))
+        time.sleep(0.3)
+        net.signalled = time.time()
         os.kill(pid_of(net.nodes[which]), number)
     return act
 
@@ -399,7 +419,7 @@ def node_dies_half_way():
     net = nets.Net(4)
     net.nodes[1].nft(STATEFUL, "ip saddr 10.77.0.3 drop")
     net.nodes[0].nft(STATEFUL, "ip saddr 10.77.0.3 tcp dport 29500 accept", "ip saddr 10.77.0.3 drop")
-    report = expect(net, net.run(during=later(1.5, signal.SIGKILL, 3)), ["launch.node-killed", "network.firewall"], silent=False)
+    report = expect(net, net.run(during=later(signal.SIGKILL, 3)), ["launch.node-killed", "network.firewall"], silent=False)
     check([f["rank"] for f in report["findings"] if f["cause"] == "launch.node-killed"] == [3], report["findings"])
     check(net.nodes[1].process.returncode == 0 and net.nodes[2].process.returncode == 0, "exit statuses")
     net.close()
@@ -409,7 +429,7 @@ def node_dies_half_way():
 def node_is_stopped_half_way():
     net = nets.Net(4)
     net.nodes[1].nft(STATEFUL, "ip saddr 10.77.0.3 drop")
-    report = expect(net, net.run(during=later(1.5, signal.SIGSTOP, 3), hung=[3]), ["network.peer-unreachable", "network.firewall"], silent=False)
+    report = expect(net, net.run(during=later(signal.SIGSTOP, 3), hung=[3]), ["network.peer-unreachable", "network.firewall"], silent=False)
     check([f["rank"] for f in report["findings"] if f["cause"] == "network.peer-unreachable"] == [3], report["findings"])
     check(net.nodes[1].process.returncode == 0 and net.nodes[2].process.returncode == 0, "exit statuses")
     net.close()
@@ -420,7 +440,7 @@ def rank_0_is_stopped():
     """The others notice, and say so."""
     net = nets.Net(3)
     net.nodes[1].nft(STATEFUL, "ip saddr 10.77.0.3 drop")
-    rc, report, took = net.run(during=later(1.2, signal.SIGSTOP, 0), hung=[0], limit=LIMIT_S)
+    rc, report, took = net.run(during=later(signal.SIGSTOP, 0), hung=[0])
     for i in (1, 2):
         other_nodes_say(net, i, "network.peer-unreachable")
     net.close()
@@ -464,7 +484,7 @@ def node_comes_late():
     net.nodes[1].nft(STATEFUL, "ip saddr 10.77.0.3 drop")
 
     def latecomer(net):
-        time.sleep(8.5)
+        wait_for(lambda: is_testing(net.nodes[2]))
         n = net.nodes[3]
         n.start([nets.davy, "cluster", "--rank", "3", "--size", "4", "--master", "n1:29500", "--json", "--from", nets.good], net.dir + "/stdout.3")
     report = expect(net, net.run(skip=[3], args=("--deadline", "40"), during=latecomer), ["launch.ranks-missing", "network.firewall"], [("n3 -> n2", "link", "forth", "dropped")], silent=False)
@@ -477,7 +497,8 @@ def node_comes_late():
 def rank_0_is_told_to_end():
     """A launcher ends the job by SIGTERM: what is known is told at once."""
     net = nets.Net(3)
-    rc, report, took = net.run(skip=[2], during=later(2, signal.SIGTERM, 0), limit=LIMIT_S)
+    rc, report, took = net.run(skip=[2], during=later(signal.SIGTERM, 0))
+    took -= net.signalled - net.started
     check(took < 4 and report and report["cluster"]["answered"] == 2, took, report and report["cluster"])
     net.close()
 

@@ -111,7 +111,7 @@ class Net:
         """Starts `davy cluster` on every node; gives (exit statuses, rank 0's JSON, seconds until rank 0 had spoken)."""
         shared = self.dir + "/out"
         args = list(args) + (["--lang", "zh_CN"] if _count % 2 else [])
-        start = time.time()
+        start = self.started = time.time()
         for n in self.nodes:
             if n.i in skip:
                 continue
