@@ -59,6 +59,8 @@ int str_to_int(struct str s, int64_t *ret);
 int str_to_hex(struct str s, uint64_t *ret); /* with or without 0x */
 int str_to_real(struct str s, double *ret);
 
+size_t str_put_utf8(char *out, uint32_t c); /* 1 to 4 bytes, unterminated; U+FFFD for a surrogate and what is no character */
+
 char *str_dup(struct arena *a, struct str s); /* terminated copy; NULs inside become '?' */
 
 /* A text buffer that grows up to its maximum; what would pass it is dropped and `truncated` set. */

@@ -181,23 +181,6 @@ static bool json_message(const char *p, const char *end, const char **ret_value)
 	return false;
 }
 
-static size_t put_utf8(char *out, unsigned c)
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 63));
-		return 2;
-	}
-	out[0] = (char)(0xe0 | c >> 12);
-	out[1] = (char)(0x80 | (c >> 6 & 63));
-	out[2] = (char)(0x80 | (c & 63));
-	return 3;
-}
-
 /* One backslash escape at p (on the backslash): writes at most two... bytes fewer than read. Returns bytes read. */
 static size_t unescape(const char *p, const char *end, char **out)
 {
@@ -215,7 +198,7 @@ static size_t unescape(const char *p, const char *end, char **out)
 			if (v == 0x1b) /* an ANSI code, spelled */
 				return 6 + ansi_rest(p + 6, end);
 			if (v >= 0x20)
-				*out += put_utf8(*out, v);
+				*out += str_put_utf8(*out, v);
 			return 6;
 		}
 	}

@@ -199,30 +199,6 @@ static size_t read_bytes(struct logs_input *in, char *p, size_t n)
 	return in->unpacker ? read_unpacked(in, p, n) : read_direct(in, p, n);
 }
 
-static size_t put_utf8(char *out, uint32_t c)
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 63));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 63));
-		out[2] = (char)(0x80 | (c & 63));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 63));
-	out[2] = (char)(0x80 | (c >> 6 & 63));
-	out[3] = (char)(0x80 | (c & 63));
-	return 4;
-}
-
 static uint32_t unit(const struct logs_input *in, const unsigned char *p)
 {
 	return in->encoding == UTF16_LE ? p[0] | (uint32_t)p[1] << 8 : p[1] | (uint32_t)p[0] << 8;
@@ -247,7 +223,7 @@ static size_t decode_utf16(struct logs_input *in, const unsigned char *s, size_t
 			}
 		}
 		if (c)
-			len += put_utf8(out + len, c);
+			len += str_put_utf8(out + len, c);
 		used += take;
 	}
 	in->odd_n = n - used < 4 ? n - used : 0;

@@ -53,26 +53,6 @@ static int read_hex4(const char *p, const char *end, unsigned *ret)
 	return 0;
 }
 
-static char *put_utf8(char *out, unsigned c)
-{
-	if (c < 0x80) {
-		*out++ = (char)c;
-	} else if (c < 0x800) {
-		*out++ = (char)(0xc0 | c >> 6);
-		*out++ = (char)(0x80 | (c & 0x3f));
-	} else if (c < 0x10000) {
-		*out++ = (char)(0xe0 | c >> 12);
-		*out++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*out++ = (char)(0x80 | (c & 0x3f));
-	} else {
-		*out++ = (char)(0xf0 | c >> 18);
-		*out++ = (char)(0x80 | (c >> 12 & 0x3f));
-		*out++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*out++ = (char)(0x80 | (c & 0x3f));
-	}
-	return out;
-}
-
 /* p stands behind "\u"; gives the place behind the escape, or NULL. */
 static const char *read_unicode(const char *p, const char *end, unsigned *ret)
 {
@@ -119,7 +99,7 @@ static int unescape(struct reader *r, struct str raw, struct str *ret)
 			p = read_unicode(p, end, &c);
 			if (!p)
 				return -EINVAL;
-			out = put_utf8(out, c);
+			out += str_put_utf8(out, c);
 			break;
 		default: return -EINVAL;
 		}

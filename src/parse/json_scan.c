@@ -243,19 +243,6 @@ static int hex4(const char *p, const char *end, unsigned *ret)
 	return 0;
 }
 
-static char *put_utf8(char *out, unsigned c)
-{
-	if (c < 0x80) {
-		*out++ = (char)c;
-		return out;
-	}
-	int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-	*out++ = (char)((more == 1 ? 0xc0 : more == 2 ? 0xe0 : 0xf0) | c >> (6 * more));
-	while (more--)
-		*out++ = (char)(0x80 | (c >> (6 * more) & 0x3f));
-	return out;
-}
-
 /* An escape never grows: six bytes give at most three, twelve four. */
 long json_scan_unescape(const struct json_token *t, char *out)
 {
@@ -286,7 +273,7 @@ long json_scan_unescape(const struct json_token *t, char *out)
 		} else if (c >= 0xd800 && c < 0xe000) {
 			c = 0xfffd; /* half a pair */
 		}
-		out = put_utf8(out, c);
+		out += str_put_utf8(out, c);
 	}
 	return out - start;
 }
