@@ -261,7 +261,9 @@ static void read_levels(struct ldso *l)
 	l->w->platform = l->w->machine;
 	if (strcmp(l->w->machine, "x86_64") != 0)
 		return;
-	if (host_read_head(l->host, "/proc/cpuinfo", 65536, &text) < 0) {
+	if (host_processor(l->host)) {
+		flags = str_of(host_processor(l->host));
+	} else if (host_read_head(l->host, "/proc/cpuinfo", 65536, &text) < 0) {
 		l->w->uncertain = true;
 		return;
 	}

@@ -96,6 +96,7 @@ struct host {
 	const char *cwd;
 	bool has_uname;
 	struct host_uname uname;
+	const char *processor; /* see host_processor */
 	struct {
 		const char *name;
 		struct host_limit limit;

@@ -634,6 +634,11 @@ int host_uname(struct host *h, struct host_uname *ret)
 	return 0;
 }
 
+const char *host_processor(struct host *h)
+{
+	return h->processor;
+}
+
 int host_limit(struct host *h, const char *name, struct host_limit *ret)
 {
 	for (size_t i = 0; i < h->limit_count; i++) {

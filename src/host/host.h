@@ -123,6 +123,7 @@ ssize_t host_file_read(struct host_file *file, void *p, size_t n); /* the next b
 
 int host_statfs(struct host *h, const char *path, struct host_fs *ret);
 int host_uname(struct host *h, struct host_uname *ret);
+const char *host_processor(struct host *h); /* usable features as in processor.h; NULL: unknown (a root, another machine's snapshot) */
 int host_limit(struct host *h, const char *name, struct host_limit *ret); /* memlock nofile nproc stack core as */
 int host_cpus_allowed(struct host *h, int64_t *ret);
 const char *host_env(struct host *h, const char *name);        /* NULL: not set, or the door has no environment (a root) */

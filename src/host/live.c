@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "host/door.h"
+#include "host/processor.h"
 
 #define LIST_MAX 65536
 #define LIST_BYTES_MAX ((size_t)8 << 20)
@@ -454,6 +455,7 @@ void live_process(struct host *h)
 		h->uname = (struct host_uname){u.sysname, u.nodename, u.release, u.version, u.machine};
 		h->has_uname = true;
 	}
+	h->processor = processor_flags(h->arena);
 	read_limits(h);
 	h->uid = (int64_t)getuid();
 	cpu_set_t set;

@@ -244,6 +244,8 @@ static int index_line(struct loading *l, struct str line)
 			;
 		h->uname = (struct host_uname){part[0], part[1], part[2], part[4], part[3]};
 		h->has_uname = true;
+	} else if (str_is(key, "processor")) {
+		h->processor = str_dup(h->arena, value);
 	} else if (str_is(key, "uid")) {
 		h->uid = (int64_t)number(&value, 0);
 	} else if (str_is(key, "cpus")) {

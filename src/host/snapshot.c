@@ -140,6 +140,8 @@ static void index_head(struct writer *w, struct buf *b)
 		word(w, b, h->uname.version);
 		buf_char(b, '\n');
 	}
+	if (h->processor)
+		buf_fmt(b, "processor %s\n", h->processor);
 	if (h->uid >= 0)
 		buf_fmt(b, "uid %lld\n", (long long)h->uid);
 	if (h->cpus >= 0)
