@@ -142,7 +142,7 @@ int cli_examine_live(struct cli *c, struct host *door, const struct live *live, 
 		live->run(live->arg, ret->store, ret->facts);
 
 	start = host_clock_ms();
-	rc = store_load(ret->store, ret->facts);
+	rc = collect.asked ? store_load_asked(ret->store, ret->facts, asked) : store_load(ret->store, ret->facts);
 	if (rc < 0)
 		return cli_fail(c, EXIT_DEFECT, cli_tr(c, "facts could not be stored: %s", "事实无法入库：%s"), strerror(-rc));
 	ret->judge = (struct judge){

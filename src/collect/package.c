@@ -26,14 +26,17 @@ struct package {
 	size_t requires_count;
 	struct pep440 parsed;
 	bool has_version; /* parsed is valid */
+	size_t next;      /* of those with the same hash: position + 1; 0: it is the last */
 };
+
+#define BUCKETS 1024
 
 struct scan {
 	struct collect *c;
 	const struct interpreter *py;
 	struct package *all;
 	size_t count, cap;
-	size_t *bucket;         /* hash of canonical names: position + 1 of the first package of that name */
+	size_t bucket[BUCKETS]; /* hash of canonical names: position + 1 of a package that is the first of its name; 0: none */
 	struct host_list conda; /* conda-meta of a conda prefix */
 };
 
@@ -47,22 +50,19 @@ static size_t hash_name(const char *s)
 	return (size_t)(x ^ x >> 31);
 }
 
-#define BUCKETS ((size_t)1 << 16)
-
 static struct package *find(const struct scan *s, const char *canonical)
 {
-	for (size_t k = hash_name(canonical) % BUCKETS; s->bucket[k]; k = (k + 1) % BUCKETS)
-		if (strcmp(s->all[s->bucket[k] - 1].canonical, canonical) == 0)
-			return &s->all[s->bucket[k] - 1];
+	for (size_t i = s->bucket[hash_name(canonical) % BUCKETS]; i; i = s->all[i - 1].next)
+		if (strcmp(s->all[i - 1].canonical, canonical) == 0)
+			return &s->all[i - 1];
 	return NULL;
 }
 
 static void remember(struct scan *s, size_t position)
 {
-	size_t k = hash_name(s->all[position].canonical) % BUCKETS;
-	while (s->bucket[k])
-		k = (k + 1) % BUCKETS;
-	s->bucket[k] = position + 1;
+	size_t *first = &s->bucket[hash_name(s->all[position].canonical) % BUCKETS];
+	s->all[position].next = *first;
+	*first = position + 1;
 }
 
 /* -- one distribution --------------------------------------------------------------------------------------------------- */
@@ -79,6 +79,16 @@ static int read_metadata(struct scan *s, const char *path, struct dist_metadata 
 		return rc;
 	rc = host_read_head(s->c->host, path, METADATA_MAX, &text);
 	return rc < 0 ? rc : parse_dist_metadata(s->c->arena, text, ret);
+}
+
+static bool is_asked(const struct collect *c, enum facts_table t)
+{
+	return !c->asked || c->asked[t];
+}
+
+static bool wants_requirements(const struct collect *c)
+{
+	return is_asked(c, TABLE_requirement) || is_asked(c, TABLE_requirement_conflict);
 }
 
 static bool is_conda_package(struct scan *s, const char *canonical)
@@ -203,7 +213,8 @@ static void add_distribution(struct scan *s, const struct search_path *on, const
 	p.requires_count = m.requires_count;
 	p.has_version = p.version && parse_pep440(str_of(p.version), &p.parsed) == 0;
 	struct str text;
-	if (egg_info && kind == EGG_INFO && !p.requires_count && host_readf(s->c->host, &text, "%s/requires.txt", egg_info) == 0)
+	if (egg_info && kind == EGG_INFO && !p.requires_count && wants_requirements(s->c) &&
+		host_readf(s->c->host, &text, "%s/requires.txt", egg_info) == 0)
 		parse_dist_requires_txt(a, text, &p.requires, &p.requires_count);
 	p.installer = installer_of(s, &p);
 	read_direct_url(s, &p);
@@ -782,7 +793,7 @@ static void find_numpy_users(struct scan *s)
 
 void collect_packages(struct collect *c, const struct interpreter *py)
 {
-	struct scan s = {.c = c, .py = py, .bucket = arena_array(c->arena, BUCKETS, sizeof(size_t))};
+	struct scan s = {.c = c, .py = py};
 	facts_table_read(c->facts, TABLE_package);
 	if (!py->minor) {
 		facts_table_gap(c->facts, TABLE_package, GAP_UNPARSABLE, py->path, "the version of this interpreter is not known");
@@ -802,7 +813,10 @@ void collect_packages(struct collect *c, const struct interpreter *py)
 		fill_conda_packages(&s);
 	for (size_t i = 0; i < s.count; i++)
 		fill_package(&s, &s.all[i]);
-	fill_requirements(&s);
-	find_numpy_users(&s);
-	check_integrity(&s);
+	if (wants_requirements(c))
+		fill_requirements(&s);
+	if (is_asked(c, TABLE_numpy_user))
+		find_numpy_users(&s);
+	if (is_asked(c, TABLE_integrity))
+		check_integrity(&s);
 }

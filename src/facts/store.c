@@ -13,7 +13,7 @@ struct store {
 	const struct facts *facts;
 	int loaded[TABLE_COUNT]; /* rows of the table that are in already */
 	const struct facts_table_gap *gaps_loaded;
-	bool read_only, tracing;
+	bool read_only, tracing, without_gaps;
 	bool *asked;                            /* TABLE_COUNT: store_tables_of is at work */
 	double limit_ms, deadline_ms, until_ms; /* until_ms: for all queries together */
 	struct store_read reads[READS_MAX];
@@ -187,7 +187,7 @@ static int take_image(struct store *s, const unsigned char *image, size_t size)
 	if (rc == SQLITE_OK) /* not written to: SQLite's interface has no const */
 		rc = sqlite3_deserialize(s->db, "knowledge", (unsigned char *)(uintptr_t)s->knowledge, (sqlite3_int64)s->knowledge_size,
 			(sqlite3_int64)s->knowledge_size, SQLITE_DESERIALIZE_READONLY);
-	return rc == SQLITE_OK ? sqlite3_exec(s->db, "PRAGMA knowledge.mmap_size=268435456", NULL, NULL, NULL) : rc;
+	return rc;
 }
 
 int store_make_writable(struct store *s)
@@ -202,12 +202,17 @@ void store_limit_memory(int64_t bytes)
 	memory_limit = bytes;
 }
 
-int store_open(struct arena *a, const void *image, size_t size, struct store **ret)
+#define PAGE_BYTES 4096
+#define FACTS_PAGE_BYTES 1024 /* each run copies the tables of facts, most of which stay empty */
+
+static int open_with_pages(struct arena *a, const void *image, size_t size, int page_bytes, struct store **ret)
 {
 	struct store *s = arena_alloc(a, sizeof *s);
 	s->arena = a;
 	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, memory_limit > 0);
+	sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0); /* no store of free pages: a read-only image needs none */
+	sqlite3_config(SQLITE_CONFIG_MMAP_SIZE, (sqlite3_int64)1 << 28, (sqlite3_int64)1 << 28); /* pages of it are read where they lie */
 	int rc = sqlite3_open_v2(":memory:", &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
 	if (rc == SQLITE_OK && image)
 		rc = take_image(s, image, size);
@@ -221,6 +226,8 @@ int store_open(struct arena *a, const void *image, size_t size, struct store **r
 	sqlite3_create_function(s->db, "known", 1, SQLITE_UTF8, s, sql_known, NULL, NULL);
 	sqlite3_progress_handler(s->db, 10000, on_progress, s);
 	store_exec(s, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY;", NULL);
+	if (!image)
+		store_exec(s, arena_printf(a, "PRAGMA page_size=%d", page_bytes), NULL);
 	rc = image ? 0 : create_tables(s);
 	if (rc < 0) {
 		store_close(s);
@@ -229,6 +236,11 @@ int store_open(struct arena *a, const void *image, size_t size, struct store **r
 	sqlite3_set_authorizer(s->db, on_read, s);
 	*ret = s;
 	return 0;
+}
+
+int store_open(struct arena *a, const void *image, size_t size, struct store **ret)
+{
+	return open_with_pages(a, image, size, PAGE_BYTES, ret);
 }
 
 void store_close(struct store *s)
@@ -303,7 +315,7 @@ static int insert_row(struct store *s, const struct facts_row *row)
 	for (int c = info.first; c < info.end; c++) {
 		const struct facts_value *v = &row->value[c - info.first];
 		bind_value(q, i++, v, facts_columns[c].type);
-		if (v->set && v->gap != GAP_NONE) {
+		if (v->set && v->gap != GAP_NONE && !s->without_gaps) {
 			int rc = insert_gap(s, info.name, row->id, facts_columns[c].name, v->gap, v->origin, v->detail, row->node);
 			if (rc < 0)
 				return rc;
@@ -315,25 +327,41 @@ static int insert_row(struct store *s, const struct facts_row *row)
 	return error_of(rc);
 }
 
-int store_load(struct store *s, const struct facts *f)
+static int load_table(struct store *s, const struct facts *f, enum facts_table t)
+{
+	int rc = s->insert[t] ? 0 : prepare_insert(s, t);
+	for (const struct facts_row *row = f->first[t]; row && rc == 0; row = row->next)
+		if (row->id > s->loaded[t])
+			rc = insert_row(s, row);
+	s->loaded[t] = f->count[t];
+	return rc;
+}
+
+static int load(struct store *s, const struct facts *f, const bool *asked)
 {
 	int rc = store_exec(s, "BEGIN", NULL);
 	s->facts = f;
-	for (int t = 0; t < TABLE_COUNT && rc == 0; t++) {
-		if (s->loaded[t] == f->count[t])
-			continue;
-		if (!s->insert[t])
-			rc = prepare_insert(s, (enum facts_table)t);
-		for (const struct facts_row *row = f->first[t]; row && rc == 0; row = row->next)
-			if (row->id > s->loaded[t])
-				rc = insert_row(s, row);
-		s->loaded[t] = f->count[t];
+	s->without_gaps = asked != NULL;
+	for (int t = 0; t < TABLE_COUNT && rc == 0; t++)
+		if (s->loaded[t] != f->count[t] && (!asked || asked[t]))
+			rc = load_table(s, f, (enum facts_table)t);
+	if (!asked) {
+		for (const struct facts_table_gap *g = f->gaps; g && g != s->gaps_loaded && rc == 0; g = g->next)
+			rc = insert_gap(s, facts_table(g->table).name, 0, NULL, g->gap, g->origin, g->detail, g->node);
+		s->gaps_loaded = f->gaps;
 	}
-	for (const struct facts_table_gap *g = f->gaps; g && g != s->gaps_loaded && rc == 0; g = g->next)
-		rc = insert_gap(s, facts_table(g->table).name, 0, NULL, g->gap, g->origin, g->detail, g->node);
-	s->gaps_loaded = f->gaps;
 	int end = store_exec(s, "COMMIT", NULL);
 	return rc < 0 ? rc : end;
+}
+
+int store_load(struct store *s, const struct facts *f)
+{
+	return load(s, f, NULL);
+}
+
+int store_load_asked(struct store *s, const struct facts *f, const bool asked[TABLE_COUNT])
+{
+	return load(s, f, asked);
 }
 
 int store_update(struct store *s, const struct facts_row *row, enum facts_column c)
@@ -528,7 +556,7 @@ int store_serialize(struct store *s, const void **ret, size_t *ret_size)
 {
 	struct store *facts;
 	sqlite3_int64 n = 0, m = 0;
-	int rc = store_open(s->arena, NULL, 0, &facts);
+	int rc = open_with_pages(s->arena, NULL, 0, FACTS_PAGE_BYTES, &facts);
 	if (rc < 0)
 		return rc;
 	drop_fact_tables(s);

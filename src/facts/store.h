@@ -23,6 +23,8 @@ void store_close(struct store *s);
 
 /* Rows that are new since the last call, into the tables. `f` must outlive the store: known('table') asks it. */
 int store_load(struct store *s, const struct facts *f);
+/* The same for a query of which store_tables_of says that it asks about some tables and not about gaps: only these tables. */
+int store_load_asked(struct store *s, const struct facts *f, const bool asked[TABLE_COUNT]);
 /* A value of one row, as the facts have it now. */
 int store_update(struct store *s, const struct facts_row *row, enum facts_column c);
 
