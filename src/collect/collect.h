@@ -18,6 +18,7 @@ struct collect {
 	bool deep;               /* hash files too */
 	bool files_only;         /* start no probe: its facts are gaps */
 	bool for_lock;           /* read what only a lock needs: digests of RECORD files, conda's packages */
+	bool digests;            /* of the RECORD files of what runs on GPUs: facts that are compared with those of other nodes or times */
 	const struct lock *lock; /* a lock that the environment is compared with; NULL */
 	const char *lock_path;
 	const bool *asked; /* TABLE_COUNT: only these tables are wanted, and collectors that add nothing to them may stay out; NULL: all */

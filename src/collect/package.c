@@ -388,6 +388,14 @@ static bool is_worth_a_row(const struct package *first, const struct package *p)
 	return !(p->on->base && !first->on->base && first->on->kind == PATH_SITE);
 }
 
+/* Its files are worth a look: they run on the GPUs, and one that is not what was shipped costs days. */
+static bool is_checked(const struct scan *s, const struct package *p)
+{
+	return !p->shadowed && !p->broken && !p->editable && p->kind == DIST_INFO && p->on->kind != PATH_DIST &&
+		(s->c->deep || strcmp(p->canonical, "torch") == 0 || strncmp(p->canonical, "nvidia-", 7) == 0 ||
+			strcmp(p->canonical, "triton") == 0 || strcmp(p->canonical, "pytorch-triton") == 0);
+}
+
 /* What RECORD says, as one digest; the memory that takes is given back. */
 static void fill_record(struct scan *s, const struct package *p, struct facts_row *row)
 {
@@ -439,10 +447,10 @@ static void fill_package(struct scan *s, const struct package *p)
 		facts_gap(row, package__source,
 			p->url_error < 0 && p->url_error != -ENOENT ? facts_gap_from_errno(p->url_error) : GAP_ABSENT, p->metadata, NULL);
 	facts_bool(row, package__base, p->on->base, p->location);
-	if (s->c->for_lock)
+	if (s->c->for_lock || (s->c->digests && is_checked(s, p)))
 		fill_record(s, p, row);
 	else
-		facts_gap(row, package__record, GAP_ABSENT, p->metadata, "read for locks only");
+		facts_gap(row, package__record, GAP_ABSENT, p->metadata, "read for locks, and of what runs on GPUs");
 }
 
 static struct pep508_environment environment_of(struct collect *c, const struct interpreter *py)
@@ -587,13 +595,6 @@ struct owners {
 	struct owned *all;
 	size_t count, cap;
 };
-
-static bool is_checked(const struct scan *s, const struct package *p)
-{
-	return !p->shadowed && !p->broken && !p->editable && p->kind == DIST_INFO && p->on->kind != PATH_DIST &&
-		(s->c->deep || strcmp(p->canonical, "torch") == 0 || strncmp(p->canonical, "nvidia-", 7) == 0 ||
-			strcmp(p->canonical, "triton") == 0 || strcmp(p->canonical, "pytorch-triton") == 0);
-}
 
 static bool is_library(struct str path)
 {

@@ -297,7 +297,11 @@ const char *parse_dist_record_digest(struct arena *a, struct str record)
 	}
 	if (!n)
 		return NULL;
-	qsort(lines, n, sizeof *lines, by_path);
+	size_t sorted = 1;
+	while (sorted < n && by_path(&lines[sorted - 1], &lines[sorted]) <= 0)
+		sorted++;
+	if (sorted < n) /* installers write it in this order */
+		qsort(lines, n, sizeof *lines, by_path);
 	struct buf text = BUF_MAX((size_t)64 << 20);
 	for (size_t i = 0; i < n; i++) {
 		buf_str(&text, lines[i].path);

@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # davy compare: of two what differs, of many who is odd; healthy fleets give nothing. Nodes come from the hosts of tests/hosts, made many by bench/make-fleet.
 
+bats_require_minimum_version 1.5.0
+
 setup_file() {
 	cd "$BATS_FILE_TMPDIR"
 	export HOSTS=$DAVY_SOURCE/tests/hosts
@@ -80,6 +82,58 @@ diffs='" ".join("%s%s" % (x["fact"], "[%s]" % x["subject"] if x["subject"] else 
 	check driver.fabric-manager-down@node-00009 '9:driver[nvidia].fabric_manager_version="570.124.06"'
 	check host.shm-too-small@node-00010 '10:mount[shm].size_bytes=67108864'
 	check torch.not-installed@node-00011 '11:-torch[None]'
+}
+
+@test "wheels of the same version and other bytes: the hash of RECORD tells them apart, where it is known" {
+	fleet h.json 9 --ndjson f.ndjson
+	hashes() { # KIND: what node 4 (and 5) has
+		python3 - "$1" <<-'PY'
+			import json, sys
+			lines = [json.loads(l) for l in open("f.ndjson")]
+			for i, d in enumerate(lines):
+			    for p in d["facts"]["package"]:
+			        if p["canonical"] in ("torch", "triton") or p["canonical"].startswith("nvidia-"):
+			            p["record"] = "sha256=" + p["canonical"]
+			            if i == 3 and p["canonical"] in sys.argv[1]:
+			                p["record"] = "sha256=other"
+			            if i == 3 and "version" in sys.argv[1] and p["canonical"] == "triton":
+			                p["version"], p["record"] = "1.0", "sha256=other"
+			            if i == 4:
+			                p["record"] = None
+			open("g.ndjson", "w").writelines(json.dumps(d) + "\n" for d in lines)
+		PY
+	}
+	hashes nothing
+	run -0 "$DAVY" compare g.ndjson
+	hashes nvidia-cublas-cu12
+	run -0 "$DAVY" compare g.ndjson
+	[ "$(get "$diffs" g.ndjson)" = "package.record[nvidia-cublas-cu12]" ]
+	[ "$(get "$causes" g.ndjson)" = "launch.env-differs@node-00004" ]
+	[[ "$(flat g.ndjson)" == *"has other files than elsewhere on node-00004, though the version is the same"* ]]
+	run "$DAVY" compare g.ndjson --lang zh_CN
+	[[ "$output" == *"版本相同，文件却"* ]]
+	hashes torch
+	[ "$(get "$diffs" g.ndjson)" = "package.record[torch]" ]
+	hashes version
+	[ "$(get "$diffs" g.ndjson)" = "package.version[triton]" ]
+}
+
+@test "the hash of RECORD is there where facts are compared, and is the same for every installation of a wheel" {
+	python3 -m venv --without-pip env || skip "python3-venv is not installed"
+	site=$(ls -d env/lib/python3*/site-packages)
+	info=$site/nvidia_cublas_cu12-12.8.4.1.dist-info
+	mkdir -p "$info" "$site/nvidia"
+	printf 'Metadata-Version: 2.1\nName: nvidia-cublas-cu12\nVersion: 12.8.4.1\n' > "$info/METADATA"
+	printf 'x' > "$site/nvidia/a.txt"
+	one() { "$DAVY" check --json --python env --only python > "$1" || true; }
+	printf 'nvidia/a.txt,sha256=aaa,1\nnvidia/b.txt,sha256=bbb,1\n' > "$info/RECORD"
+	one first.json
+	printf 'nvidia/b.txt,sha256=bbb,1\nnvidia/a.txt,sha256=aaa,1\n%s/RECORD,,\n%s/INSTALLER,sha256=ccc,4\n' "${info##*/}" "${info##*/}" > "$info/RECORD"
+	one same.json
+	printf 'nvidia/a.txt,sha256=aaa,1\nnvidia/b.txt,sha256=ddd,1\n' > "$info/RECORD"
+	one other.json
+	[ "$(get 'len([x for g in c["groups"] for x in g["differences"] if x["fact"].startswith("package")])' first.json same.json)" = 0 ]
+	[ "$(get '[x["fact"] for g in c["groups"] for x in g["differences"] if x["fact"].startswith("package")]' first.json other.json)" = "['package.record']" ]
 }
 
 @test "variables of which all nodes have none but one" {
