@@ -302,14 +302,14 @@ static const char *const *questions(struct explaining *x)
 
 /* The interpreter that the log names: "of binary: /usr/bin/python3.11", or a frame below <prefix>/lib/python3.11/. NULL: none that is here.
  */
-static const char *interpreter_in(struct cli *c, struct str text)
+static const char *interpreter_in(struct cli *c, struct host *door, struct str text)
 {
 	size_t at = str_find(text, " of binary: /", 0);
 	if (at != SIZE_MAX) {
 		struct str path = str_skip(text, at + 12);
 		size_t end = str_find_char(path, ' ', 0);
 		const char *name = str_dup(c->arena, str_slice(path, 0, end));
-		return host_exists(c->host, name) ? name : NULL;
+		return host_exists(door, name) ? name : NULL;
 	}
 	at = str_find(text, "/lib/python3", 0);
 	size_t start = at == SIZE_MAX ? 0 : at;
@@ -318,26 +318,31 @@ static const char *interpreter_in(struct cli *c, struct str text)
 	if (at == SIZE_MAX || start == at || text.ptr[start] != '/')
 		return NULL;
 	const char *name = arena_printf(c->arena, "%.*s/bin/python3", (int)(at - start), text.ptr + start);
-	return host_exists(c->host, name) ? name : NULL;
+	return host_exists(door, name) ? name : NULL;
 }
 
-static const char *interpreter_of_log(struct explaining *x)
+static const char *interpreter_of_log(struct explaining *x, struct host *door)
 {
 	const char *name = NULL;
 	for (size_t i = 0; i < x->logs->event_count && !name; i++)
-		name = interpreter_in(x->c, str_of(x->logs->event[i]->text));
+		name = interpreter_in(x->c, door, str_of(x->logs->event[i]->text));
 	return name;
 }
 
-/* With --here: this machine's facts beside those that the input holds. */
-static void add_here(struct explaining *x)
+/* With --here, --root or --from: that machine's facts beside those that the input holds. 0, or an exit status that was said. */
+static int add_machine(struct explaining *x)
 {
-	struct collect collect = {.host = x->c->host,
+	int status = 0;
+	struct host *door = x->c->door ? x->c->door : cli_door(x->c, &status);
+	if (!door)
+		return status;
+	struct collect collect = {.host = door,
 		.facts = x->facts,
 		.arena = x->c->arena,
-		.python = x->c->options.python ? x->c->options.python : interpreter_of_log(x),
+		.python = x->c->options.python ? x->c->options.python : interpreter_of_log(x, door),
 		.backend = x->c->options.backend};
 	collect_all(&collect, NULL);
+	return 0;
 }
 
 static void set_purpose(struct explaining *x)
@@ -387,10 +392,10 @@ static int read_all(struct explaining *x)
 	logs_to_facts(x->logs, x->facts);
 	flight_to_facts(x->sources.flight, x->facts);
 	logs_dispatch(x->logs, x->trigger, on_trigger, x);
-	if (c->options.here)
-		add_here(x);
+	if (c->options.here || c->options.root || c->options.from)
+		rc = add_machine(x);
 	set_purpose(x);
-	return 0;
+	return rc;
 }
 
 static int judge_all(struct explaining *x)

@@ -20,20 +20,46 @@ static void counter(struct collect *c, struct facts_row *row, enum facts_column 
 		facts_int(row, column, n, path);
 }
 
+static bool is_set_gid(struct str gid)
+{
+	return !str_is(gid, "0000:0000:0000:0000:0000:0000:0000:0000") && !str_is(gid, "fe80:0000:0000:0000:0000:0000:0000:0000");
+}
+
+static bool is_ipv4_rocev2(struct collect *c, const char *dir, int index, struct str gid)
+{
+	struct str type;
+	return str_starts(gid, "0000:0000:0000:0000:0000:ffff:") && host_linef(c->host, &type, "%s/gid_attrs/types/%d", dir, index) == 0 &&
+		str_starts(type, "RoCE v2");
+}
+
+/* The GID that NCCL_IB_GID_INDEX names. The kernel lists as many as the port's table has: one that is not there is beyond it. */
+static void asked_gid(struct collect *c, struct facts_row *row, const char *dir)
+{
+	const char *asked = host_env(c->host, "NCCL_IB_GID_INDEX");
+	int64_t index;
+	struct str gid;
+	if (!asked || str_to_int(str_of(asked), &index) < 0 || index < 0 || index > 65535)
+		return;
+	int rc = host_linef(c->host, &gid, "%s/gids/%d", dir, (int)index);
+	if (rc == -ENOENT || (rc == 0 && !is_set_gid(gid)))
+		facts_text(row, rdma_port__asked_gid, "empty", dir);
+	else if (rc == 0)
+		facts_text(row, rdma_port__asked_gid, is_ipv4_rocev2(c, dir, (int)index, gid) ? "ipv4-rocev2" : "other", dir);
+}
+
 static void gids(struct collect *c, struct facts_row *row, const char *dir)
 {
 	int64_t count = 0;
 	bool rocev2 = false, ok = false;
 	for (int i = 0; i < GIDS_READ; i++) {
-		struct str gid, type;
+		struct str gid;
 		if (host_linef(c->host, &gid, "%s/gids/%d", dir, i) < 0)
 			break;
 		ok = true;
-		if (str_is(gid, "0000:0000:0000:0000:0000:0000:0000:0000") || str_is(gid, "fe80:0000:0000:0000:0000:0000:0000:0000"))
+		if (!is_set_gid(gid))
 			continue;
 		count++;
-		if (!rocev2 && str_starts(gid, "0000:0000:0000:0000:0000:ffff:") &&
-			host_linef(c->host, &type, "%s/gid_attrs/types/%d", dir, i) == 0 && str_starts(type, "RoCE v2")) {
+		if (!rocev2 && is_ipv4_rocev2(c, dir, i, gid)) {
 			facts_int(row, rdma_port__rocev2_ipv4_gid, i, dir);
 			rocev2 = true;
 		}
@@ -41,6 +67,7 @@ static void gids(struct collect *c, struct facts_row *row, const char *dir)
 	if (!ok)
 		return;
 	facts_int(row, rdma_port__gids, count, dir);
+	asked_gid(c, row, dir);
 	if (!rocev2)
 		facts_gap(row, rdma_port__rocev2_ipv4_gid, GAP_ABSENT, dir, NULL);
 }

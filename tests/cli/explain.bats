@@ -176,3 +176,13 @@ print(rc, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 96 << 10)' "$
 		[ "$status" -le 2 ] || { echo "$f: $status"; false; }
 	done
 }
+
+@test "a log and the snapshot of its machine are judged together" {
+	hosts=$(cd "${DAVY_SOURCE:-$BATS_TEST_DIRNAME/../..}/tests/hosts" && pwd)
+	echo 'RuntimeError: CUDA driver version is insufficient for CUDA runtime version' > train.log
+	run -1 "$davy" explain --json --from "$hosts/cpu" train.log
+	[[ "$output" == *'"driver.not-installed.insufficient-and-none"'* ]]
+	run -66 --separate-stderr "$davy" explain --from nowhere train.log
+	[[ "$stderr" == *"nowhere: No such file or directory"* ]]
+	run -64 --separate-stderr "$davy" explain --from "$hosts/cpu" --root / train.log
+}
