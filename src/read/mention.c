@@ -13,12 +13,32 @@ static bool is_name_char(char c)
 		c == '[';
 }
 
+/* The next sentence of a line: some paste whole paragraphs as one line. */
+static bool next_sentence(struct str *rest, struct str *ret)
+{
+	static const char *const ends[] = {". ", "? ", "! ", "; ", "。", "；", "？", "！"};
+	size_t end = rest->len, skip = 0;
+	if (!rest->len)
+		return false;
+	for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+		size_t at = str_find(*rest, ends[i], 0);
+		if (at < end) {
+			end = at;
+			skip = strlen(ends[i]);
+		}
+	}
+	*ret = str_trim(str_slice(*rest, 0, end));
+	*rest = str_skip(*rest, end + skip);
+	return true;
+}
+
 /* The words around it say that another version is spoken of. */
 static bool speaks_of_another(struct str line)
 {
 	static const char *const words[] = {"require", "depend", "Collecting", "ninstall", "xisting install", "onflict", "uilt for",
 		"uilt with", "compiled", "with CUDA", "ould not find", "incompatible", "atching distribution", "pip install",
-		"conda install", "uv add", "upgrade", "downgrade", "==>", "->", ">=", "<", "instead", "works", "worked", "rom versions"};
+		"conda install", "uv add", "upgrade", "downgrade", "==>", "->", ">=", "<", "instead", "works", "worked", "rom versions",
+		"需要", "要求", "升级", "降级", "换成", "依赖", "编译"};
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
 		if (str_has(line, words[i]))
 			return true;
@@ -50,10 +70,30 @@ static bool version_after(struct str line, size_t at, struct str *ret)
 			rest.ptr[n] == '.' || (unsigned char)rest.ptr[n] >= 0x80 /* a Chinese comma */);
 }
 
-static size_t torch_mention(const struct read_input *in, struct facts *f)
+/* "with torch 2.5.1", "I have PyTorch 2.3.0": the word before it says that this is the one in use. */
+static bool states_use(struct str before)
+{
+	static const char *const words[] = {"with", "using", "running", "run", "have", "has", "installed", "pulled", "got", "on"};
+	struct str s = str_trim(before);
+	size_t n = 0;
+	while (n < s.len && is_name_char(s.ptr[s.len - 1 - n]))
+		n++;
+	struct str word = str_skip(s, s.len - n);
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (str_is(word, words[i]))
+			return true;
+	static const char *const moves[] = {
+		"moved to", "moving to", "switched to", "switching to", "updated to", "updating to", "upgrading to"};
+	for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++)
+		if (str_ends(s, moves[i]))
+			return true;
+	return false;
+}
+
+static size_t torch_mention(const struct read_input *in, struct facts *f, struct str line)
 {
 	static const char *const names[] = {"pytorch", "PyTorch", "torch", "Torch"};
-	struct str line = in->line[0].text, version;
+	struct str version;
 	if (line.len > LINE_MAX_BYTES || speaks_of_another(line))
 		return 0;
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -61,7 +101,7 @@ static size_t torch_mention(const struct read_input *in, struct facts *f)
 		if (at == SIZE_MAX || (at > 0 && is_name_char(line.ptr[at - 1])) || !version_after(line, at + strlen(names[i]), &version))
 			continue;
 		/* In the middle of a sentence only what cannot be anything else: a version with its build. */
-		bool begins = at == 0 ||
+		bool begins = at == 0 || states_use(str_slice(line, 0, at)) ||
 			(at >= 2 && line.ptr[at - 1] == ' ' &&
 				(line.ptr[at - 2] == ',' || line.ptr[at - 2] == ':' || line.ptr[at - 2] == '-' || line.ptr[at - 2] == '*' ||
 					line.ptr[at - 2] == '+'));
@@ -74,12 +114,11 @@ static size_t torch_mention(const struct read_input *in, struct facts *f)
 }
 
 /* "显卡驱动 470.82.01", "driver version: 535.129.03", "NVIDIA driver 515.65.01": a number of three digits, a dot and two or three more. */
-static size_t driver_mention(const struct read_input *in, struct facts *f)
+static size_t driver_mention(const struct read_input *in, struct facts *f, struct str line)
 {
 	static const char *const names[] = {
 		"river version", "river Version", "显卡驱动", "驱动版本", "NVIDIA driver", "Nvidia driver", "nvidia driver"};
 	static const char *const fill[] = {"版本", "：", "是", "为"};
-	struct str line = in->line[0].text;
 	if (line.len > LINE_MAX_BYTES || speaks_of_another(line) || str_has(line, "least") || str_has(line, "minimum") ||
 		str_has(line, "needs") || str_has(line, "至少") || str_has(line, "以上") || str_has(line, "升级"))
 		return 0;
@@ -109,8 +148,13 @@ static size_t driver_mention(const struct read_input *in, struct facts *f)
 /* One sentence may state both. */
 static size_t read_mention(const struct read_input *in, struct facts *f)
 {
-	size_t torch = torch_mention(in, f), driver = driver_mention(in, f);
-	return torch ? torch : driver;
+	struct str rest = in->line[0].text, sentence;
+	bool found = false;
+	while (next_sentence(&rest, &sentence)) {
+		size_t torch = torch_mention(in, f, sentence), driver = driver_mention(in, f, sentence);
+		found = found || torch || driver;
+	}
+	return found;
 }
 
 static const char *const mention_triggers[] = {"torch 1.", "torch 2.", "Torch 1.", "Torch 2.", "torch==1.", "torch==2.", "torch: 1.",

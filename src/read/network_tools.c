@@ -177,16 +177,36 @@ static size_t read_echo(const struct read_input *in, struct facts *f)
 	return 2;
 }
 
+/* "- name: NCCL_IB_HCA" and "value: mlx5" below it: the environment of a container in a Kubernetes manifest. */
+static size_t read_manifest_variable(const struct read_input *in, struct facts *f)
+{
+	struct str name = str_trim(in->line[0].text), value;
+	if (in->count < 2 || !str_starts(name, "- name:"))
+		return 0;
+	name = str_trim(str_skip(name, 7));
+	value = str_trim(in->line[1].text);
+	if (!variable_name(name) || !str_starts(value, "value:"))
+		return 0;
+	value = str_trim(str_skip(value, 6));
+	if (value.len >= 2 && (value.ptr[0] == '"' || value.ptr[0] == '\'') && value.ptr[value.len - 1] == value.ptr[0])
+		value = str_slice(value, 1, value.len - 1);
+	read_variable(f, name, value, read_origin(f, in, 1));
+	return 2;
+}
+
 static const char *const ip_triggers[] = {"> mtu ", "  mtu ", NULL};
 static const char *const brief_triggers[] = {"ip -br", "ip --brief", NULL};
 static const char *const route_triggers[] = {"default via ", NULL};
 static const char *const variable_triggers[] = {"NCCL_", "GLOO_SOCKET_IFNAME=", "MASTER_ADDR=", "MASTER_PORT=", "CUDA_VISIBLE_DEVICES=",
 	"LD_LIBRARY_PATH=", "LD_PRELOAD=", "PYTHONPATH=", "WORLD_SIZE=", "TORCH_NCCL_", "HCCL_",
 	"NVIDIA_VISIBLE_DEVICES=", "NVIDIA_DRIVER_CAPABILITIES=", "UCX_", NULL};
+static const char *const manifest_triggers[] = {"- name: NCCL_", "- name: TORCH_", "- name: GLOO_", "- name: NVIDIA_", "- name: CUDA_",
+	"- name: MASTER_", "- name: LD_", "- name: PYTHONPATH", "- name: WORLD_SIZE", "- name: HCCL_", "- name: UCX_", NULL};
 static const char *const echo_triggers[] = {"echo $", NULL};
 
 const struct reader read_ip_reader = {"ip addr", ip_triggers, read_ip};
 const struct reader read_ip_brief_reader = {"ip -br", brief_triggers, read_ip_brief};
 const struct reader read_route_reader = {"ip route", route_triggers, read_route};
 const struct reader read_variable_reader = {"env", variable_triggers, read_variables};
+const struct reader read_manifest_variable_reader = {"manifest", manifest_triggers, read_manifest_variable};
 const struct reader read_echo_reader = {"echo", echo_triggers, read_echo};

@@ -41,10 +41,12 @@ extern const struct reader read_ibv_devinfo_reader;
 extern const struct reader read_ibdev2netdev_reader;
 extern const struct reader read_rdma_link_reader;
 extern const struct reader read_show_gids_reader;
+extern const struct reader read_manifest_variable_reader;
 extern const struct reader read_variable_reader;
 extern const struct reader read_echo_reader;
 extern const struct reader read_topology_reader;
 extern const struct reader read_npu_smi_reader;
+extern const struct reader read_vendor_banner_reader;
 extern const struct reader read_gfx_reader;
 extern const struct reader read_rock_reader;
 extern const struct reader read_lspci_reader;
@@ -102,10 +104,12 @@ const struct reader *const readers[] = {
 	&read_ibdev2netdev_reader,
 	&read_rdma_link_reader,
 	&read_show_gids_reader,
+	&read_manifest_variable_reader,
 	&read_variable_reader,
 	&read_echo_reader,
 	&read_topology_reader,
 	&read_npu_smi_reader,
+	&read_vendor_banner_reader,
 	&read_gfx_reader,
 	&read_rock_reader,
 	&read_lspci_reader,

@@ -1,4 +1,4 @@
-/* npu-smi info, rocminfo; the names that torch gives AMD GPUs. */
+/* npu-smi info, rocminfo; banners of other vendors' tools. */
 #include "read/fill.h"
 #include "read/read.h"
 
@@ -100,16 +100,19 @@ static size_t read_gfx(const struct read_input *in, struct facts *f)
 		return str_has(line, "amdgcn-") ? 1 : 0;
 	struct facts_row *row = next_amd(f);
 	read_fill_str(row, gpu__gfx, gfx, read_origin(f, in, 0));
-	size_t i = 1;
-	for (; i < in->count && i < 6; i++) {
+	size_t taken = 1;
+	for (size_t i = 1; i < in->count && i < 6; i++) {
 		if (read_prompt(in->line[i].text, &command) || !str_split(in->line[i].text, ':', &key, &value) || str_is(key, "Name"))
 			break;
 		if (str_is(key, "Marketing Name") && value.len && value.len < 80)
 			read_fill_str(row, gpu__name, value, read_origin(f, in, i));
 		else if (str_is(key, "Uuid") && str_starts(value, "GPU-") && !str_is(value, "GPU-XX"))
 			read_fill_str(row, gpu__uuid, value, read_origin(f, in, i));
+		else
+			continue;
+		taken = i + 1;
 	}
-	return i;
+	return taken;
 }
 
 /* "ROCk module version 6.8.5 is loaded", "ROCk module is loaded", "ROCk module is NOT loaded, possibly no GPU devices" */
@@ -128,10 +131,33 @@ static size_t read_rock(const struct read_input *in, struct facts *f)
 	return 1;
 }
 
+/* The banner of a vendor's tool says whose devices are here; what is in its table is not read. */
+static size_t read_vendor_banner(const struct read_input *in, struct facts *f)
+{
+	static const struct {
+		const char *text, *vendor;
+	} banners[] = {
+		{"HL-SMI Version", "habana"}, {"CNMON v", "cambricon"}, {"mthreads-gmi:", "moorethreads"}, {"level_zero:gpu", "intel"}};
+	for (size_t i = 0; i < sizeof banners / sizeof banners[0]; i++) {
+		if (!str_has(in->line[0].text, banners[i].text))
+			continue;
+		for (struct facts_row *row = f->first[TABLE_gpu]; row; row = row->next) {
+			const char *vendor = facts_get_text(row, gpu__vendor);
+			if (vendor && strcmp(vendor, banners[i].vendor) == 0)
+				return 1;
+		}
+		facts_text(facts_add(f, TABLE_gpu), gpu__vendor, banners[i].vendor, read_origin(f, in, 0));
+		return 1;
+	}
+	return 0;
+}
+
+static const char *const banner_triggers[] = {"HL-SMI Version", "CNMON v", "mthreads-gmi:", "level_zero:gpu", NULL};
 static const char *const npu_triggers[] = {"npu-smi ", NULL};
 static const char *const gfx_triggers[] = {"gfx9", "gfx10", "gfx11", "gfx12", NULL};
 static const char *const rock_triggers[] = {"ROCk module ", NULL};
 
+const struct reader read_vendor_banner_reader = {"vendor banner", banner_triggers, read_vendor_banner};
 const struct reader read_npu_smi_reader = {"npu-smi", npu_triggers, read_npu_smi};
 const struct reader read_gfx_reader = {"rocminfo", gfx_triggers, read_gfx};
 const struct reader read_rock_reader = {"rocminfo", rock_triggers, read_rock};
