@@ -16,7 +16,7 @@ static bool is_name_char(char c)
 /* The next sentence of a line: some paste whole paragraphs as one line. */
 static bool next_sentence(struct str *rest, struct str *ret)
 {
-	static const char *const ends[] = {". ", "? ", "! ", "; ", "。", "；", "？", "！"};
+	static const char *const ends[] = {". ", "? ", "! ", "; ", "。", "；", "？", "！", "，"};
 	size_t end = rest->len, skip = 0;
 	if (!rest->len)
 		return false;
@@ -117,7 +117,7 @@ static size_t torch_mention(const struct read_input *in, struct facts *f, struct
 static size_t driver_mention(const struct read_input *in, struct facts *f, struct str line)
 {
 	static const char *const names[] = {
-		"river version", "river Version", "显卡驱动", "驱动版本", "NVIDIA driver", "Nvidia driver", "nvidia driver"};
+		"river version", "river Version", "显卡驱动", "驱动版本", "NVIDIA driver", "Nvidia driver", "nvidia driver", "驱动"};
 	static const char *const fill[] = {"版本", "：", "是", "为"};
 	if (line.len > LINE_MAX_BYTES || speaks_of_another(line) || str_has(line, "least") || str_has(line, "minimum") ||
 		str_has(line, "needs") || str_has(line, "至少") || str_has(line, "以上") || str_has(line, "升级"))
@@ -145,19 +145,96 @@ static size_t driver_mention(const struct read_input *in, struct facts *f, struc
 	return 0;
 }
 
-/* One sentence may state both. */
+/* A GPU that somebody names: "RTX 4090", "GTX 1080 Ti", "2080Ti", "Tesla K80", "H100". `at` is where the name begins. */
+static size_t gpu_name(struct arena *a, struct str line, size_t at, struct str *ret)
+{
+	static const char *const series[] = {"RTX", "GTX", "Tesla", "Quadro"};
+	static const char *const alone[] = {
+		"A100", "A800", "H100", "H200", "H800", "GB200", "B200", "V100", "P100", "L40S", "A10G", "A6000", "A5000", "A4000"};
+	static const char *const number[] = {"1080", "2080", "3080", "3090", "4080", "4090", "5080", "5090"};
+	struct str rest = str_skip(line, at), word;
+	for (size_t i = 0; i < sizeof series / sizeof series[0]; i++) {
+		if (!str_starts(rest, series[i]))
+			continue;
+		struct str tail = str_trim(str_skip(rest, strlen(series[i])));
+		size_t n = 0;
+		while (n < tail.len && n < 6 &&
+			((tail.ptr[n] >= '0' && tail.ptr[n] <= '9') || (tail.ptr[n] >= 'A' && tail.ptr[n] <= 'Z')) &&
+			!str_starts(str_skip(tail, n), "Ti"))
+			n++;
+		if (n < 2 || n > 5)
+			return 0;
+		word = str_slice(tail, 0, n);
+		bool ti = str_starts(str_trim(str_skip(tail, n)), "Ti");
+		*ret = str_of(arena_printf(a, "%s %.*s%s", series[i], (int)n, word.ptr, ti ? " Ti" : ""));
+		return strlen(series[i]) + n;
+	}
+	for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++)
+		if (str_starts(rest, alone[i]) &&
+			(rest.len == strlen(alone[i]) || !is_name_char(rest.ptr[strlen(alone[i])]) || rest.ptr[strlen(alone[i])] == '.')) {
+			*ret = str_of(alone[i]);
+			return strlen(alone[i]);
+		}
+	for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) {
+		struct str tail = str_skip(rest, 4);
+		bool ti = str_starts(str_trim(tail), "Ti") || str_starts(str_trim(tail), "ti");
+		if (!str_starts(rest, number[i]) ||
+			(at && (line.ptr[at - 1] == ':' || line.ptr[at - 1] == '=' || line.ptr[at - 1] == '.')) ||
+			(tail.len && !ti && (is_name_char(tail.ptr[0]) || tail.ptr[0] == ':') && tail.ptr[0] != '.'))
+			continue;
+		*ret = str_of(arena_printf(a, "%s %s%s", number[i][0] == '1' ? "GTX" : "RTX", number[i], ti ? " Ti" : ""));
+		return 4;
+	}
+	return 0;
+}
+
+/* The sentence is about a GPU on which it works, or one that is not here. */
+static bool another_gpu(struct str line)
+{
+	static const char *const words[] = {"works", "worked", "is fine", "is OK", "is ok", "runs fine", "no problem", "buy", "instead",
+		"other machine", "another", "would", "should", "support", "require", "没问题", "正常", "支持", "换成", "打算"};
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (str_has(line, words[i]))
+			return true;
+	return false;
+}
+
+static bool gpu_mention(const struct read_input *in, struct facts *f, struct str line)
+{
+	bool found = false;
+	if (line.len > LINE_MAX_BYTES || another_gpu(line))
+		return false;
+	for (size_t at = 0; at < line.len;) {
+		struct str name;
+		bool begins = at == 0 || !is_name_char(line.ptr[at - 1]) || line.ptr[at - 1] == '/' ||
+			((line.ptr[at - 1] == 'x' || line.ptr[at - 1] == 'X') && at > 1 && line.ptr[at - 2] >= '1' &&
+				line.ptr[at - 2] <= '9');
+		size_t n = begins ? gpu_name(f->arena, line, at, &name) : 0;
+		if (n) {
+			facts_str(facts_add(f, TABLE_mention), mention__gpu, name, read_origin(f, in, 0));
+			found = true;
+		}
+		at += n ? n : 1;
+	}
+	return found;
+}
+
+/* One sentence may state all of them. */
 static size_t read_mention(const struct read_input *in, struct facts *f)
 {
 	struct str rest = in->line[0].text, sentence;
 	bool found = false;
 	while (next_sentence(&rest, &sentence)) {
 		size_t torch = torch_mention(in, f, sentence), driver = driver_mention(in, f, sentence);
-		found = found || torch || driver;
+		bool gpu = gpu_mention(in, f, sentence);
+		found = found || torch || driver || gpu;
 	}
 	return found;
 }
 
 static const char *const mention_triggers[] = {"torch 1.", "torch 2.", "Torch 1.", "Torch 2.", "torch==1.", "torch==2.", "torch: 1.",
 	"torch: 2.", "Torch: 1.", "Torch: 2.", "orch version", "river version", "river Version", "驱动", "NVIDIA driver ", "Nvidia driver ",
-	"nvidia driver ", NULL};
+	"nvidia driver ", "RTX ", "GTX ", "RTX2", "RTX3", "RTX4", "RTX5", "RTXA", "GTX1", "GTX9", "Tesla ", "Quadro ", "A100", "A800",
+	"H100", "H200", "H800", "B200", "V100", "P100", "L40S", "A10G", "A6000", "A5000", "A4000", "1080", "2080", "3080", "3090", "4080",
+	"4090", "5080", "5090", NULL};
 const struct reader read_mention_reader = {"mention", mention_triggers, read_mention};
