@@ -72,6 +72,28 @@ static bool begins_anew(struct str line)
 	return p.message.ptr != line.ptr && (p.stream || p.level || p.source != PREFIX_NONE || !isnan(p.time) || p.rank >= 0);
 }
 
+/* Blanks in a row inside a line, or at its end: columns of a table, which is as wide as it is on purpose. */
+static bool has_columns(struct str line)
+{
+	size_t blanks = 0;
+	for (size_t i = 0; i < line.len; i++) {
+		if (line.ptr[i] != ' ' && line.ptr[i] != '\t') {
+			if (blanks >= 3 && blanks < i)
+				return true;
+			blanks = 0;
+		} else {
+			blanks++;
+		}
+	}
+	return blanks >= 3;
+}
+
+/* Cannot be the rest of the line before. */
+static bool stands_alone(struct str before, struct str line)
+{
+	return before.len == 0 || is_rule(before) || begins_anew(line) || (has_columns(before) && has_columns(line));
+}
+
 struct shape {
 	size_t width;
 	size_t full, continued,
@@ -104,8 +126,7 @@ static struct shape shape_of(struct str text)
 	bool first = true;
 	while (str_next_field(&rest, '\n', &line)) {
 		size_t w = width_of(line);
-		bool anew = first || before.len == 0 || is_rule(before) || begins_anew(line);
-		if (!anew) {
+		if (!first && !stands_alone(before, line)) {
 			s.pairs++;
 			s.tight += before_width + 1 + width_of(first_word(line)) > s.width;
 			s.continued += before_width == s.width;
@@ -162,13 +183,13 @@ size_t unwrap_text(char *p, size_t n, size_t room, enum unwrap_way way)
 	if (!copy)
 		return n;
 	memcpy(copy, p, n);
-	struct str rest = str_n(copy, n);
+	struct str rest = str_n(copy, n), before = STR("");
 	size_t out = 0, owed = 0; /* newlines that stand behind the joined line */
-	size_t before = 0;        /* width of the line before; 0: it ends */
 	bool first = true;
 	while (str_next_field(&rest, '\n', &line)) {
-		bool full = how == WRAPPED_AT_WIDTH ? before == s.width : before + 1 + width_of(first_word(line)) > s.width;
-		bool joins = before && full && !begins_anew(line);
+		size_t width = width_of(before);
+		bool full = how == WRAPPED_AT_WIDTH ? width == s.width : width + 1 + width_of(first_word(line)) > s.width;
+		bool joins = full && !stands_alone(before, line);
 		if (joins) {
 			owed++;
 			if (how == WRAPPED_AT_WORDS)
@@ -180,7 +201,7 @@ size_t unwrap_text(char *p, size_t n, size_t room, enum unwrap_way way)
 		}
 		memcpy(p + out, line.ptr, line.len);
 		out += line.len;
-		before = is_rule(line) ? 0 : width_of(line);
+		before = line;
 		first = false;
 	}
 	while (owed-- > 0)

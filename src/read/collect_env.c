@@ -48,17 +48,13 @@ static void platform_line(struct facts *f, struct str value, const char *origin)
 
 static void compiler(struct facts *f, const char *name, struct str value, const char *origin)
 {
-	/* "(Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0", "Could not collect" */
-	size_t close = str_rfind_char(value, ')');
-	struct str version = first_word(close == SIZE_MAX ? value : str_skip(value, close + 1));
-	if (!read_is_version(version))
-		return;
-	struct facts_row *row = facts_find(f, compiler__name, name);
-	if (!row) {
-		row = facts_add(f, TABLE_compiler);
-		facts_text(row, compiler__name, name, origin);
-	}
-	read_fill_str(row, compiler__version, version, origin);
+	/* "(Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0", "(GCC) 4.8.5 20150623 (Red Hat 4.8.5-44)", mmengine: "gcc (Ubuntu …) 9.4.0"; "Could not
+	 * collect" */
+	if (str_starts(value, "gcc "))
+		value = str_skip(value, 4);
+	struct str version = first_word(read_after_parentheses(value));
+	if (read_is_version(version))
+		read_fill_str(read_compiler(f, name), compiler__version, version, origin);
 }
 
 static void cudnn_line(struct facts *f, struct str value, const char *origin)
@@ -78,6 +74,9 @@ static void runtime_line(struct facts *f, struct str value, const char *origin)
 	}
 	if (!read_is_version(version))
 		return;
+	size_t dot = str_find_char(version, '.', 0);
+	if (dot != SIZE_MAX)
+		version = str_slice(version, 0, str_find_char(version, '.', dot + 1)); /* 12.1.105 is toolkit 12.1 */
 	struct facts_row *row = facts_find(f, toolkit__selected_by, "report");
 	if (!row) {
 		row = facts_add(f, TABLE_toolkit);
@@ -96,10 +95,26 @@ static void driver_line(struct facts *f, struct str value, const char *origin)
 	}
 }
 
+/* "AMD Instinct MI300X (gfx942:sramecc+:xnack-)": of ROCm builds, without a number. */
+static void amd_gpu(struct facts *f, struct str value, const char *origin)
+{
+	size_t open = str_find(value, " (gfx", 0);
+	struct str gfx = open == SIZE_MAX ? str_n("", 0) : str_skip(value, open + 2);
+	size_t end = 0;
+	while (end < gfx.len && gfx.ptr[end] != ':' && gfx.ptr[end] != ')')
+		end++;
+	if (!gfx.len || f->first[TABLE_gpu])
+		return;
+	struct facts_row *row = read_gpu(f, 0, "amd");
+	read_fill_str(row, gpu__name, str_slice(value, 0, open), origin);
+	read_fill_str(row, gpu__gfx, str_slice(gfx, 0, end), origin);
+}
+
 static void gpus_line(struct facts *f, struct str value, const char *origin)
 {
 	int64_t index;
 	struct str name;
+	amd_gpu(f, value, origin);
 	if (str_starts(value, "GPU ") && str_split(str_skip(value, 4), ':', &value, &name) && str_to_int(value, &index) == 0)
 		read_fill_str(read_gpu(f, index, "nvidia"), gpu__name, name, origin);
 }
@@ -146,6 +161,33 @@ static void torch_line(struct facts *f, struct str value, const char *origin)
 	bool b;
 	if (open != SIZE_MAX && read_truth(str_slice(rest, open + 1, str_find_char(rest, ')', open)), &b))
 		read_fill_bool(facts_only(f, TABLE_torch), torch__cuda_available, b, origin);
+}
+
+/* lscpu, which collect_env prints too. */
+static void cpus_line(struct facts *f, struct str value, const char *origin)
+{
+	int64_t n;
+	if (str_to_int(value, &n) == 0 && n > 0 && n < 100000)
+		read_fill_int(facts_only(f, TABLE_system), system__cpu_count, n, origin);
+}
+
+static void cpu_model_line(struct facts *f, struct str value, const char *origin)
+{
+	if (value.len < 100)
+		read_fill_str(facts_only(f, TABLE_system), system__cpu_model, value, origin);
+}
+
+static void numa_line(struct facts *f, struct str value, const char *origin)
+{
+	int64_t n;
+	if (str_to_int(value, &n) == 0 && n > 0 && n < 1024)
+		read_fill_int(facts_only(f, TABLE_system), system__numa_nodes, n, origin);
+}
+
+static void arch_line(struct facts *f, struct str value, const char *origin)
+{
+	if (str_is(value, "x86_64") || str_is(value, "aarch64") || str_is(value, "ppc64le"))
+		read_fill_str(facts_only(f, TABLE_system), system__arch, value, origin);
 }
 
 static void gcc_line(struct facts *f, struct str value, const char *origin)
@@ -325,8 +367,10 @@ static const struct {
 	{"CUDA_MODULE_LOADING set to", NULL},
 	{"Versions of relevant libraries", NULL},
 	{"CPU", NULL},
-	{"Architecture", NULL},
-	{"Model name", NULL},
+	{"CPU(s)", cpus_line},
+	{"Architecture", arch_line},
+	{"Model name", cpu_model_line},
+	{"NUMA node(s)", numa_line},
 };
 
 /* "- `Accelerate` version: 0.30", "  - PyTorch version (GPU?): …", "torch version .................... 2.1.0" */
@@ -378,17 +422,39 @@ static bool package_line(struct facts *f, struct str line, const char *origin)
 			struct str build = {0}, channel = {0};
 			str_next_word(&t, &build);
 			str_next_word(&t, &channel);
-			read_package(f, str_is(name, "pytorch") ? STR("torch") : name, version, str_is(channel, "pypi") ? "pip" : "conda",
-				origin);
+			bool pip = str_is(channel, "pypi") || str_is(build, "pypi_0");
+			struct facts_row *row = read_package(
+				f, str_is(name, "pytorch") ? STR("torch") : name, version, pip ? "pip" : "conda", origin);
+			/* pip lists what conda installed, too. */
+			const char *same = facts_get_text(row, package__version);
+			if (!pip && same && str_is(version, same))
+				facts_text(row, package__installer, "conda", origin);
 		}
 		return true;
 	}
 	return false;
 }
 
+/* "OS : Ubuntu …" of vLLM and "Python: 3.10.12 …" of SGLang and mmengine stand above the first line that nobody else prints. */
+static void lines_before(const struct read_input *in, struct facts *f)
+{
+	struct str key, value;
+	for (size_t b = 0; b < 3; b++)
+		if (str_split(str_trim(in->before[b]), ':', &key, &value)) {
+			const char *origin = in->line[0].number > b + 1
+				? arena_printf(f->arena, "%s:%zu", in->file, in->line[0].number - b - 1)
+				: NULL;
+			if (str_is(key, "OS"))
+				os_line(f, value, origin);
+			else if (str_is(key, "Python"))
+				python_line(f, value, origin);
+		}
+}
+
 static size_t read_report(const struct read_input *in, struct facts *f)
 {
 	size_t i = 0, last = 0;
+	lines_before(in, f);
 	for (; i < in->count && i < 2000 && i <= last + 60; i++) {
 		struct str line = in->line[i].text, key, value, command;
 		const char *origin = read_origin(f, in, i);
@@ -406,7 +472,7 @@ static size_t read_report(const struct read_input *in, struct facts *f)
 			last = i;
 			continue;
 		}
-		if (gpu_group_line(f, t, origin)) {
+		if (gpu_group_line(f, t, origin) || read_torch_config_line(f, t, origin)) {
 			last = i;
 			continue;
 		}
@@ -427,5 +493,5 @@ static size_t read_report(const struct read_input *in, struct facts *f)
 static const char *const triggers[] = {"PyTorch version", "CUDA used to build PyTorch", "Nvidia driver version", "CUDA runtime version",
 	"[pip3] ", "[conda] ", "torch version ....", "torch cuda version", "Is CUDA available", "GPU models and configuration",
 	"Python platform:", "`Accelerate` version:", "`transformers` version:", "torch install path",
-	"CUDA available: ", "ulimit soft: ", NULL};
+	"CUDA available: ", "ulimit soft: ", "GCC version", "NUMA node(s):", NULL};
 const struct reader read_collect_env = {"collect_env", triggers, read_report};

@@ -324,6 +324,18 @@ bool read_size(struct str s, int64_t unit, int64_t *ret)
 	return true;
 }
 
+struct str read_after_parentheses(struct str s)
+{
+	int depth = 0;
+	s = str_trim(s);
+	for (size_t i = 0; s.len && s.ptr[0] == '(' && i < s.len; i++) {
+		depth += s.ptr[i] == '(' ? 1 : s.ptr[i] == ')' ? -1 : 0;
+		if (depth == 0)
+			return str_trim(str_skip(s, i + 1));
+	}
+	return s;
+}
+
 bool read_is_version(struct str s)
 {
 	if (!s.len || s.len > 80 || s.ptr[0] < '0' || s.ptr[0] > '9')

@@ -33,10 +33,15 @@ void read_torch_version(struct facts *f, struct str version, const char *origin)
 /* "12.4" or "None" as torch.version.cuda prints it. */
 void read_torch_cuda(struct facts *f, struct str value, const char *origin);
 
+/* A line of torch.__config__.show(). False when it is none. */
+bool read_torch_config_line(struct facts *f, struct str line, const char *origin);
+
 /* "True"/"False"/"yes"/"no". */
 bool read_truth(struct str s, bool *ret);
 /* "64M", "65536K", "1.5G", "16Gi", "1024" (times unit) → bytes. */
 bool read_size(struct str s, int64_t unit, int64_t *ret);
+/* What follows "(…)", which may hold pairs of its own: "(Ubuntu 11.4.0) 11.4.0" → "11.4.0". The text itself when it has none in front. */
+struct str read_after_parentheses(struct str s);
 bool read_is_version(struct str s); /* begins with a digit, only version characters */
 
 #endif

@@ -31,7 +31,7 @@ extern const struct reader read_gcc_reader;
 extern const struct reader read_ldd_version_reader;
 extern const struct reader read_lsmod_reader;
 extern const struct reader read_build_summary_reader;
-extern const struct reader read_build_reader;
+extern const struct reader read_torch_config_reader;
 extern const struct reader read_ip_reader;
 extern const struct reader read_ip_brief_reader;
 extern const struct reader read_route_reader;
@@ -94,7 +94,7 @@ const struct reader *const readers[] = {
 	&read_ldd_version_reader,
 	&read_lsmod_reader,
 	&read_build_summary_reader,
-	&read_build_reader,
+	&read_torch_config_reader,
 	&read_ip_reader,
 	&read_ip_brief_reader,
 	&read_route_reader,
