@@ -1,5 +1,5 @@
 /* nvidia-smi -q, also with -d, of all releases: "Attribute : value" below headings; driver 610 and later write KMD Version and CUDA UMD
- * Version. */
+ * Version. nvidia-smi -q -x: the same as XML. */
 #include "read/fill.h"
 #include "read/read.h"
 
@@ -255,5 +255,133 @@ static size_t read_query(const struct read_input *in, struct facts *f)
 	return i;
 }
 
+/* -- XML ----------------------------------------------------------------------------------------------------------------------------- */
+
+#define XML_DEPTH 16
+
+/* What an element is called in the other form. parent NULL: wherever it stands. */
+static const struct {
+	const char *parent, *tag, *section, *part, *key;
+} elements[] = {
+	{NULL, "product_name", "", "", "Product Name"},
+	{NULL, "uuid", "", "", "GPU UUID"},
+	{NULL, "vbios_version", "", "", "VBIOS Version"},
+	{NULL, "persistence_mode", "", "", "Persistence Mode"},
+	{NULL, "compute_mode", "", "", "Compute Mode"},
+	{NULL, "pci_device_id", "PCI", "", "Device Id"},
+	{NULL, "gpu_temp", "Temperature", "", "GPU Current Temp"},
+	{NULL, "current_mig", "MIG Mode", "", "Current"},
+	{"fb_memory_usage", "total", "FB Memory Usage", "", "Total"},
+	{"fb_memory_usage", "used", "FB Memory Usage", "", "Used"},
+	{"pcie_gen", "max_link_gen", "GPU Link Info", "PCIe Generation", "Max"},
+	{"pcie_gen", "current_link_gen", "GPU Link Info", "PCIe Generation", "Current"},
+	{"link_widths", "max_link_width", "GPU Link Info", "Link Width", "Max"},
+	{"link_widths", "current_link_width", "GPU Link Info", "Link Width", "Current"},
+	{"fabric", "state", "Fabric", "", "State"},
+	{"fabric", "status", "Fabric", "", "Status"},
+	{"volatile", "sram_uncorrectable", "ECC Errors", "Volatile", "SRAM Uncorrectable"},
+	{"volatile", "sram_uncorrectable_parity", "ECC Errors", "Volatile", "SRAM Uncorrectable Parity"},
+	{"volatile", "sram_uncorrectable_secded", "ECC Errors", "Volatile", "SRAM Uncorrectable SEC-DED"},
+	{"volatile", "dram_uncorrectable", "ECC Errors", "Volatile", "DRAM Uncorrectable"},
+	{"volatile double_bit", "total", "ECC Errors", "Double Bit", "Total"},
+	{"double_bit_retirement", "retired_count", "Retired Pages", "", "Double Bit ECC"},
+	{"retired_pages", "pending_retirement", "Retired Pages", "", "Pending"},
+	{"remapped_rows", "remapped_row_unc", "Remapped Rows", "", "Uncorrectable Error"},
+	{"remapped_rows", "remapped_row_pending", "Remapped Rows", "", "Pending"},
+	{"remapped_rows", "remapped_row_failure", "Remapped Rows", "", "Remapping Failure Occurred"},
+};
+
+/* "clocks_event_reason_hw_slowdown", before driver 535 "clocks_throttle_reason_hw_slowdown" */
+static const struct {
+	const char *end, *key;
+} reasons_of_xml[] = {{"_reason_hw_thermal_slowdown", "HW Thermal Slowdown"},
+	{"_reason_hw_power_brake_slowdown", "HW Power Brake Slowdown"}, {"_reason_sw_thermal_slowdown", "SW Thermal Slowdown"},
+	{"_reason_hw_slowdown", "HW Slowdown"}};
+
+struct xml {
+	struct place place;
+	struct str open[XML_DEPTH];
+	size_t depth;
+};
+
+static bool is_open(const struct xml *x, size_t up, struct str name)
+{
+	return x->depth > up && str_eq(x->open[x->depth - 1 - up], name);
+}
+
+/* "volatile double_bit": the second stands inside the first. */
+static bool is_inside(const struct xml *x, const char *parents)
+{
+	struct str outer, inner = str_of(parents);
+	if (!parents || !str_split(str_of(parents), ' ', &outer, &inner))
+		return !parents || is_open(x, 0, str_of(parents));
+	return is_open(x, 0, inner) && is_open(x, 1, outer);
+}
+
+static void element(struct xml *x, struct facts *f, struct str tag, struct str value, const char *origin)
+{
+	struct place *p = &x->place;
+	if (str_is(tag, "driver_version") || str_is(tag, "kmd_version")) {
+		driver_value(f, STR("Driver Version"), value, origin);
+		return;
+	}
+	if (str_is(tag, "cuda_version") || str_is(tag, "cuda_umd_version")) {
+		driver_value(f, STR("CUDA Version"), value, origin);
+		return;
+	}
+	for (size_t i = 0; p->gpu && !p->slice && i < sizeof elements / sizeof elements[0]; i++) {
+		if (!str_is(tag, elements[i].tag) || !is_inside(x, elements[i].parent))
+			continue;
+		p->section = elements[i].section;
+		p->part = elements[i].part;
+		gpu_value(p, f, str_of(elements[i].key), value, origin);
+		return;
+	}
+	for (size_t i = 0; p->gpu && i < sizeof reasons_of_xml / sizeof reasons_of_xml[0]; i++)
+		if (str_ends(tag, reasons_of_xml[i].end))
+			throttle(p, str_of(reasons_of_xml[i].key), value);
+}
+
+/* "<tag>value</tag>", "<tag>", "</tag>", "<gpu id="00000000:18:00.0">". False at the end of the log. */
+static bool xml_line(struct xml *x, struct facts *f, struct str t, const char *origin)
+{
+	size_t end = str_find_char(t, '>', 0);
+	if (t.len < 3 || t.ptr[0] != '<' || end == SIZE_MAX || t.ptr[1] == '?' || t.ptr[1] == '!' || t.ptr[end - 1] == '/')
+		return true;
+	struct str tag = str_slice(t, 1, end), rest = str_skip(t, end + 1);
+	if (tag.ptr[0] == '/') {
+		if (str_is(tag, "/mig_device"))
+			x->place.slice = false;
+		x->depth -= x->depth > 0;
+		return !str_is(tag, "/nvidia_smi_log");
+	}
+	size_t close = str_find(rest, "</", 0);
+	if (close != SIZE_MAX) {
+		element(x, f, tag, str_trim(str_slice(rest, 0, close)), origin);
+		return true;
+	}
+	struct str name = str_slice(tag, 0, str_find_char(tag, ' ', 0));
+	if (str_starts(tag, "gpu id=\""))
+		open_gpu(&x->place, f, str_slice(tag, 8, str_find_char(tag, '"', 8)), origin);
+	else if (str_is(tag, "mig_device"))
+		x->place.slice = true;
+	if (x->depth < XML_DEPTH)
+		x->open[x->depth++] = name;
+	return true;
+}
+
+static size_t read_query_xml(const struct read_input *in, struct facts *f)
+{
+	struct xml x = {.place = {.index = -1, .section = "", .part = "", .throttle = BUF_MAX(256)}};
+	size_t i = 0;
+	while (i < in->count && xml_line(&x, f, str_trim(in->line[i].text), read_origin(f, in, i)))
+		i++;
+	close_gpu(&x.place);
+	buf_free(&x.place.throttle);
+	return i;
+}
+
 static const char *const query_triggers[] = {"NVSMI LOG", NULL};
 const struct reader read_nvidia_smi_query = {"nvidia-smi -q", query_triggers, read_query};
+static const char *const xml_triggers[] = {"<nvidia_smi_log>", NULL};
+const struct reader read_nvidia_smi_xml = {"nvidia-smi -q -x", xml_triggers, read_query_xml};

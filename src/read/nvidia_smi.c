@@ -132,10 +132,34 @@ static void gpu_third_line(struct str line, struct facts_row *row, const char *o
 		read_fill_bool(row, gpu__mig_mode, str_starts(word, "E"), origin);
 }
 
+/* nvidia-smi --version: "NVIDIA-SMI version  : 550.54.15", "DRIVER version      : 550.54.15", "CUDA Version        : 12.4". */
+static size_t read_versions(const struct read_input *in, struct facts *f)
+{
+	size_t i = 0;
+	for (; i < in->count && i < 6; i++) {
+		struct str key, value;
+		const char *origin = read_origin(f, in, i);
+		if (!str_split(in->line[i].text, ':', &key, &value) || !str_ends(key, "ersion"))
+			break;
+		if (!read_is_version(value))
+			continue;
+		struct facts_row *driver = read_driver(f, "nvidia");
+		if (str_is(key, "DRIVER version") || str_is(key, "KMD version")) {
+			read_fill_str(driver, driver__version, value, origin);
+			read_fill_bool(driver, driver__loaded, true, origin);
+		} else if (str_is(key, "CUDA Version") || str_is(key, "CUDA UMD version")) {
+			read_fill_str(driver, driver__cuda_version, value, origin);
+		}
+	}
+	return i;
+}
+
 static size_t read_table(const struct read_input *in, struct facts *f)
 {
 	struct facts_row *gpu = NULL, *last = NULL;
 	size_t i = 0;
+	if (str_starts(str_trim(in->line[0].text), "NVIDIA-SMI version"))
+		return read_versions(in, f);
 	if (!str_has(in->line[0].text, "Version") && !str_has(in->line[0].text, "version"))
 		return 0;
 	head_line(in, f, 0);
@@ -187,6 +211,10 @@ static bool count_link(struct links *l, struct facts_row *gpu, struct str line, 
 {
 	size_t colon = str_find_char(line, ':', 0);
 	int64_t n;
+	if (gpu && str_has(line, "all links are inActive")) {
+		read_fill_int(gpu, gpu__nvlinks_active, 0, origin);
+		return true;
+	}
 	if (!str_starts(line, "Link ") || colon == SIZE_MAX || str_to_int(str_trim(str_slice(line, 5, colon)), &n) < 0)
 		return false;
 	struct str state = str_trim(str_skip(line, colon + 1));
@@ -234,7 +262,9 @@ static size_t read_list(const struct read_input *in, struct facts *f)
 		size_t at = str_find(line, "GPU ", 0), colon = str_find_char(line, ':', 0);
 		if (parent && str_starts(line, "MIG ")) {
 			read_fill_bool(parent, gpu__mig_mode, true, read_origin(f, in, i));
-			read_fill_str(parent, gpu__mig_device, str_slice(line, 4, colon), read_origin(f, in, i));
+			struct str rest = str_skip(line, 4), profile;
+			if (str_next_word(&rest, &profile))
+				read_fill_str(parent, gpu__mig_device, profile, read_origin(f, in, i));
 			continue;
 		}
 		int64_t index;
@@ -258,70 +288,157 @@ static size_t read_list(const struct read_input *in, struct facts *f)
 	return i;
 }
 
-/* --query-gpu=a,b --format=csv: a heading of field names, then a line for each GPU. */
+/* -- --query-gpu=a,b --format=csv: a heading of field names, then a line for each GPU ------------------------------------------------ */
+
+#define FIELDS_MAX 64
+
+enum csv_kind { CSV_TEXT, CSV_ADDRESS, CSV_MEMORY, CSV_NUMBER, CSV_ENABLED, CSV_MODE, CSV_GENERATION };
+
+static const struct {
+	const char *field;
+	enum facts_column column;
+	enum csv_kind kind;
+} csv_fields[] = {
+	{"name", gpu__name, CSV_TEXT},
+	{"gpu_name", gpu__name, CSV_TEXT},
+	{"uuid", gpu__uuid, CSV_TEXT},
+	{"gpu_uuid", gpu__uuid, CSV_TEXT},
+	{"vbios_version", gpu__firmware, CSV_TEXT},
+	{"compute_cap", gpu__compute_capability, CSV_TEXT},
+	{"pci.bus_id", gpu__pci_address, CSV_ADDRESS},
+	{"gpu_bus_id", gpu__pci_address, CSV_ADDRESS},
+	{"memory.total", gpu__memory_bytes, CSV_MEMORY},
+	{"memory.used", gpu__memory_used_bytes, CSV_MEMORY},
+	{"temperature.gpu", gpu__temperature_c, CSV_NUMBER},
+	{"ecc.errors.uncorrected.volatile.total", gpu__ecc_uncorrected, CSV_NUMBER},
+	{"pcie.link.width.current", gpu__link_width, CSV_NUMBER},
+	{"pcie.link.width.max", gpu__link_width_max, CSV_NUMBER},
+	{"pcie.link.gen.current", gpu__link_speed_gts, CSV_GENERATION},
+	{"pcie.link.gen.gpucurrent", gpu__link_speed_gts, CSV_GENERATION},
+	{"pcie.link.gen.max", gpu__link_speed_max_gts, CSV_GENERATION},
+	{"mig.mode.current", gpu__mig_mode, CSV_ENABLED},
+	{"persistence_mode", gpu__persistence, CSV_ENABLED},
+	{"compute_mode", gpu__compute_mode, CSV_MODE},
+};
+
 static void csv_value(struct facts *f, struct facts_row *gpu, struct str field, struct str value, const char *origin)
 {
+	static const double speeds[] = {0, 2.5, 5, 8, 16, 32, 64, 128};
 	int64_t n;
-	size_t unit = str_find_char(field, '[', 0);
-	field = str_trim(str_slice(field, 0, unit));
-	if (str_is(value, "N/A") || str_is(value, "[N/A]") || !value.len)
-		return;
-	if (str_is(field, "name") || str_is(field, "gpu_name"))
-		read_fill_str(gpu, gpu__name, value, origin);
-	else if (str_is(field, "uuid") || str_is(field, "gpu_uuid"))
-		read_fill_str(gpu, gpu__uuid, value, origin);
-	else if (str_is(field, "pci.bus_id"))
-		read_fill_str(gpu, gpu__pci_address, read_pci_address(f, value), origin);
-	else if (str_is(field, "compute_cap"))
-		read_fill_str(gpu, gpu__compute_capability, value, origin);
-	else if (str_is(field, "driver_version") && read_is_version(value))
+	if (str_is(field, "driver_version") && read_is_version(value)) {
 		read_fill_str(read_driver(f, "nvidia"), driver__version, value, origin);
-	else if (str_is(field, "compute_mode"))
-		read_fill_str(gpu, gpu__compute_mode,
-			str_is(value, "Exclusive_Process")    ? STR("exclusive-process")
-				: str_is(value, "Prohibited") ? STR("prohibited")
-							      : STR("default"),
-			origin);
-	else if (str_is(field, "memory.total") && read_size(value, 1 << 20, &n))
-		read_fill_int(gpu, gpu__memory_bytes, n, origin);
-	else if (str_is(field, "mig.mode.current"))
-		read_fill_bool(gpu, gpu__mig_mode, str_is(value, "Enabled"), origin);
-	else if (str_is(field, "ecc.errors.uncorrected.volatile.total") && str_to_int(value, &n) == 0)
-		read_fill_int(gpu, gpu__ecc_uncorrected, n, origin);
-	else if (str_is(field, "pcie.link.width.current") && str_to_int(value, &n) == 0)
-		read_fill_int(gpu, gpu__link_width, n, origin);
-	else if (str_is(field, "pcie.link.width.max") && str_to_int(value, &n) == 0)
-		read_fill_int(gpu, gpu__link_width_max, n, origin);
+		return;
+	}
+	for (size_t i = 0; i < sizeof csv_fields / sizeof csv_fields[0]; i++) {
+		enum facts_column c = csv_fields[i].column;
+		bool number = str_to_int(value, &n) == 0 && n >= 0;
+		if (!str_is(field, csv_fields[i].field))
+			continue;
+		switch (csv_fields[i].kind) {
+		case CSV_TEXT: read_fill_str(gpu, c, value, origin); break;
+		case CSV_ADDRESS: read_fill_str(gpu, c, read_pci_address(f, value), origin); break;
+		case CSV_MEMORY:
+			if (read_size(value, 1 << 20, &n))
+				read_fill_int(gpu, c, n, origin);
+			break;
+		case CSV_NUMBER:
+			if (number)
+				read_fill_int(gpu, c, n, origin);
+			break;
+		case CSV_GENERATION:
+			if (number && n >= 1 && n <= 7)
+				read_fill_real(gpu, c, speeds[n], origin);
+			break;
+		case CSV_ENABLED: read_fill_bool(gpu, c, str_is(value, "Enabled"), origin); break;
+		case CSV_MODE:
+			read_fill_str(gpu, c,
+				str_is(value, "Exclusive_Process")    ? STR("exclusive-process")
+					: str_is(value, "Prohibited") ? STR("prohibited")
+								      : STR("default"),
+				origin);
+			break;
+		}
+	}
+}
+
+/* "memory.total [MiB]" → "memory.total" */
+static size_t csv_heading(struct str line, struct str *field)
+{
+	struct str one;
+	size_t n = 0;
+	while (n < FIELDS_MAX && str_next_field(&line, ',', &one))
+		field[n++] = str_trim(str_slice(one, 0, str_find_char(one, '[', 0)));
+	return n;
+}
+
+/* A heading without the command: lower-case names, and at least two that belong to nvidia-smi. */
+static bool is_csv_heading(const struct str *field, size_t n)
+{
+	size_t ours = 0;
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < field[i].len; k++)
+			if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789._", field[i].ptr[k]))
+				return false;
+		ours += str_is(field[i], "index") || str_is(field[i], "driver_version");
+		for (size_t k = 0; k < sizeof csv_fields / sizeof csv_fields[0]; k++)
+			ours += str_is(field[i], csv_fields[k].field);
+	}
+	return ours >= 2;
+}
+
+/* Which GPU a line is about: its index, its place on the bus, or the order of the lines. */
+static struct facts_row *csv_gpu(struct facts *f, const struct str *field, const struct str *value, size_t n, int64_t order)
+{
+	for (size_t i = 0; i < n; i++) {
+		int64_t index;
+		if (str_is(field[i], "index") && str_to_int(value[i], &index) == 0 && index >= 0 && index < 1024)
+			return read_gpu(f, index, "nvidia");
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct str address = str_is(field[i], "pci.bus_id") || str_is(field[i], "gpu_bus_id") ? read_pci_address(f, value[i])
+												      : str_n("", 0);
+		struct facts_row *row = address.len ? read_gpu_at(f, address, "nvidia") : NULL;
+		if (row)
+			return row;
+	}
+	return read_gpu(f, order, "nvidia");
 }
 
 static size_t read_csv(const struct read_input *in, struct facts *f)
 {
-	struct str fields = in->line[0].text, command;
-	size_t option = str_find(fields, "--query-gpu=", 0), i = 1;
-	bool typed = option != SIZE_MAX;
+	struct str first = in->line[0].text, field[FIELDS_MAX], value[FIELDS_MAX], command;
+	size_t option = str_find(first, "--query-gpu=", 0), i = 1, n;
+	bool typed = option != SIZE_MAX, timed = false;
 	if (typed) {
-		fields = str_skip(fields, option + 12);
-		fields = str_slice(fields, 0, str_find_char(fields, ' ', 0));
+		struct str asked = str_skip(first, option + 12);
+		while (asked.len && (asked.ptr[0] == '"' || asked.ptr[0] == '\''))
+			asked = str_skip(asked, 1);
+		size_t end = 0;
+		while (end < asked.len && !strchr(" \"'", asked.ptr[end]))
+			end++;
+		first = str_slice(asked, 0, end);
 	}
-	if (!str_has(fields, ",") && !typed)
+	n = csv_heading(first, field);
+	if (!typed && !is_csv_heading(field, n))
 		return 0;
-	int64_t index = 0;
-	for (; i < in->count && i < 1024; i++) {
-		struct str line = str_trim(in->line[i].text), name_rest = fields, value_rest = line, name, value;
+	for (size_t k = 0; k < n; k++)
+		timed |= str_is(field[k], "timestamp");
+	for (int64_t order = 0; i < in->count && i < 1024; i++) {
+		struct str line = str_trim(in->line[i].text), head[FIELDS_MAX];
 		if (!line.len || read_prompt(line, &command))
 			break;
-		if (str_starts(line, "name") || str_starts(line, "index") || str_has(line, "driver_version") ||
-			str_has(line, "compute_cap"))
+		size_t values = csv_heading(line, head);
+		if (values == n && str_eq(head[0], field[0]))
 			continue; /* the heading under a typed command */
-		int64_t own = index;
-		struct str first_name = fields, head;
-		str_next_field(&first_name, ',', &head);
-		if (str_is(str_trim(head), "index"))
-			str_to_int(str_trim(str_slice(line, 0, str_find_char(line, ',', 0))), &own);
-		struct facts_row *gpu = read_gpu(f, own, "nvidia");
-		while (str_next_field(&name_rest, ',', &name) && str_next_field(&value_rest, ',', &value))
-			csv_value(f, gpu, str_trim(name), str_trim(value), read_origin(f, in, i));
-		index++;
+		struct str rest = line;
+		for (values = 0; values < n && str_next_field(&rest, ',', &value[values]); values++)
+			value[values] = str_trim(value[values]);
+		if (values < n || (timed && order >= 128))
+			break;
+		struct facts_row *gpu = csv_gpu(f, field, value, n, order++);
+		for (size_t k = 0; k < n; k++)
+			if (value[k].len && !str_has(value[k], "N/A"))
+				csv_value(f, gpu, field[k], value[k], read_origin(f, in, i));
 	}
 	return i;
 }
@@ -346,7 +463,7 @@ static size_t read_proc_version(const struct read_input *in, struct facts *f)
 static const char *const table_triggers[] = {"NVIDIA-SMI ", NULL};
 static const char *const list_triggers[] = {"GPU 0: ", NULL};
 static const char *const csv_triggers[] = {
-	"--query-gpu=", "name, driver_version", "index, name", "name, compute_cap", "name, memory.total", NULL};
+	"--query-gpu=", "name, ", "index, ", "driver_version", "memory.total", "pci.bus_id", "compute_cap", NULL};
 static const char *const proc_triggers[] = {"NVRM version:", NULL};
 
 const struct reader read_nvidia_smi_table = {"nvidia-smi", table_triggers, read_table};

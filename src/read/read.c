@@ -6,6 +6,7 @@
 extern const struct reader read_nvidia_smi_table;
 extern const struct reader read_nvidia_smi_list;
 extern const struct reader read_nvidia_smi_query;
+extern const struct reader read_nvidia_smi_xml;
 extern const struct reader read_nvidia_smi_csv;
 extern const struct reader read_nvidia_proc_version;
 extern const struct reader read_collect_env;
@@ -69,6 +70,7 @@ const struct reader *const readers[] = {
 	&read_nvidia_smi_table,
 	&read_nvidia_smi_list,
 	&read_nvidia_smi_query,
+	&read_nvidia_smi_xml,
 	&read_nvidia_smi_csv,
 	&read_nvidia_proc_version,
 	&read_collect_env,

@@ -74,6 +74,9 @@ static size_t read_topology(const struct read_input *in, struct facts *f)
 	size_t i = 1, last = 1;
 	bool has_numa = str_has(head, "NUMA Affinity"), first = true;
 
+	/* The heading is underlined; where a web page swallowed the escape character, the rest of the code stands there. */
+	if (str_starts(str_trim(head), "[4m"))
+		head = str_skip(str_trim(head), 3);
 	while (str_next_word(&head, &word) && columns < COLUMNS_MAX) {
 		int64_t n = gpu_number(word);
 		if (str_is(word, "CPU") || str_is(word, "NUMA") || str_is(word, "GPU") || (first && n != 0))

@@ -1,5 +1,5 @@
-/* torch.__config__.show(), alone or inside the report of mmengine: "- CUDA Runtime 12.8", "- NVCC architecture flags: …", "- Build settings: …,
- * TORCH_VERSION=2.7.1, USE_CUDA=ON, …". Switches stand also in the output of CMake: "--   USE_NCCL              : OFF". */
+/* torch.__config__.show(), alone or inside the report of mmengine: "- CUDA Runtime 12.8", "- NVCC architecture flags: …", "- Build
+ * settings: …, TORCH_VERSION=2.7.1, USE_CUDA=ON, …". Switches stand also in the output of CMake: "--   USE_NCCL              : OFF". */
 #include "read/fill.h"
 #include "read/read.h"
 
@@ -82,8 +82,9 @@ static void take_architectures(struct facts *f, struct str line, const char *ori
 		size_t end = 0;
 		if (at == 0 || line.ptr[at - 1] != ',')
 			continue;
-		while (end < code.len && ((code.ptr[end] >= 'a' && code.ptr[end] <= 'z') || (code.ptr[end] >= '0' && code.ptr[end] <= '9') ||
-						 code.ptr[end] == '_'))
+		while (end < code.len &&
+			((code.ptr[end] >= 'a' && code.ptr[end] <= 'z') || (code.ptr[end] >= '0' && code.ptr[end] <= '9') ||
+				code.ptr[end] == '_'))
 			end++;
 		buf_fmt(&list, "%s%.*s", list.len ? " " : "", (int)end, code.ptr);
 	}
@@ -105,7 +106,8 @@ bool read_torch_config_line(struct facts *f, struct str line, const char *origin
 	} else if (str_starts(t, "- NVCC architecture flags")) {
 		take_architectures(f, t, origin);
 	} else if (!take_settings(f, t, origin)) {
-		return str_starts(t, "- ") && (str_has(t, "GCC ") || str_has(t, "C++ Version") || str_has(t, "CuDNN") || str_has(t, "Magma"));
+		return str_starts(t, "- ") &&
+			(str_has(t, "GCC ") || str_has(t, "C++ Version") || str_has(t, "CuDNN") || str_has(t, "Magma"));
 	}
 	return true;
 }
@@ -123,6 +125,6 @@ static size_t read_config(const struct read_input *in, struct facts *f)
 	return last;
 }
 
-static const char *const triggers[] = {"- CUDA Runtime ", "- HIP Runtime ", "- NVCC architecture flags", "USE_NCCL", "USE_DISTRIBUTED",
-	"- Build settings:", NULL};
+static const char *const triggers[] = {
+	"- CUDA Runtime ", "- HIP Runtime ", "- NVCC architecture flags", "USE_NCCL", "USE_DISTRIBUTED", "- Build settings:", NULL};
 const struct reader read_torch_config_reader = {"torch.__config__", triggers, read_config};
