@@ -1,5 +1,6 @@
 /* Package lists: pip list, pip freeze, uv pip list, pip show, conda list; pip's own sentences about what is installed or does not fit. */
 #include "read/fill.h"
+#include "read/json_text.h"
 #include "read/read.h"
 
 static bool is_name(struct str s)
@@ -56,9 +57,27 @@ static bool freeze_line(struct facts *f, struct str line, const char *origin)
 	struct str name = str_slice(t, 0, at), url = str_skip(t, at + 3);
 	size_t slash = str_rfind_char(url, '/');
 	struct str wheel = slash == SIZE_MAX ? url : str_skip(url, slash + 1), version;
-	if (str_ends(wheel, ".whl") && str_next_field(&wheel, '-', &version) && str_next_field(&wheel, '-', &version) &&
-		read_is_version(version))
-		read_package(f, name, str_slice(version, 0, str_find_char(version, '%', 0)), NULL, origin);
+	wheel = str_slice(wheel, 0, str_find_char(wheel, '#', 0));
+	if (str_ends(wheel, ".whl") && str_next_field(&wheel, '-', &version) && str_next_field(&wheel, '-', &version)) {
+		size_t plus = str_find(version, "%2B", 0); /* in an address, + is written so */
+		if (plus != SIZE_MAX)
+			version = str_of(arena_printf(
+				f->arena, "%.*s+%.*s", (int)plus, version.ptr, (int)(version.len - plus - 3), version.ptr + plus + 3));
+		if (read_is_version(version))
+			read_package(f, name, version, NULL, origin);
+	}
+	return true;
+}
+
+/* "├── torch v2.5.1" of uv pip tree, "    └── nvidia-nccl-cu12 v2.21.5 (*)" */
+static bool tree_line(struct facts *f, struct str line, const char *origin)
+{
+	size_t branch = str_find(line, "── ", 0);
+	struct str rest = branch == SIZE_MAX ? line : str_skip(line, branch + 7), name, version;
+	if (!str_next_word(&rest, &name) || !str_next_word(&rest, &version) || !is_name(name) || version.ptr[0] != 'v' ||
+		!read_is_version(str_skip(version, 1)))
+		return false;
+	read_package(f, name, str_skip(version, 1), NULL, origin);
 	return true;
 }
 
@@ -70,14 +89,17 @@ static size_t read_lines(const struct read_input *in, struct facts *f, size_t fr
 	for (size_t i = from; i < in->count; i++) {
 		struct str line = in->line[i].text, command, t = str_trim(line);
 		const char *origin = read_origin(f, in, i);
+		if (str_starts(t, "# Editable "))
+			continue;
 		if (read_prompt(line, &command))
 			break;
-		if (column_line(f, t, origin) || freeze_line(f, t, origin)) {
+		if (column_line(f, t, origin) || freeze_line(f, t, origin) || tree_line(f, t, origin)) {
 			misses = 0;
 			end = i + 1;
 			continue;
 		}
-		if (str_starts(t, "Package ") || str_starts(t, "---") || str_starts(t, "WARNING") || str_starts(t, "#"))
+		if (str_starts(t, "Package ") || str_starts(t, "---") || str_starts(t, "WARNING") || str_starts(t, "#") ||
+			str_starts(t, "-e "))
 			continue;
 		if (++misses > 2)
 			break;
@@ -89,8 +111,8 @@ static size_t read_lines(const struct read_input *in, struct facts *f, size_t fr
 static size_t read_pip_list(const struct read_input *in, struct facts *f)
 {
 	struct str line = in->line[0].text, command;
-	bool head = str_starts(str_trim(line), "Package ") && str_has(line, "Version");
-	if (!head && !read_prompt(line, &command))
+	bool head = str_starts(str_trim(line), "Package ") && str_has(line, "Version"), tree = tree_line(f, line, read_origin(f, in, 0));
+	if (!head && !tree && !read_prompt(line, &command))
 		return 0;
 	return read_lines(in, f, 1);
 }
@@ -138,6 +160,36 @@ static size_t read_pip_show(const struct read_input *in, struct facts *f)
 	return i;
 }
 
+/* The build string of conda's PyTorch tells what it was built for: py3.10_cuda11.8_cudnn8.7.0_0, cpu_py310h…, cuda120_py311…. */
+static void conda_build(struct facts *f, struct str build, const char *origin)
+{
+	struct facts_row *torch = facts_only(f, TABLE_torch);
+	size_t cuda = str_find(build, "cuda", 0);
+	if (cuda != SIZE_MAX) {
+		struct str v = str_skip(build, cuda + 4);
+		v = str_slice(v, 0, str_find_char(v, '_', 0));
+		if (v.len == 3 && v.ptr[0] == '1')
+			v = str_of(arena_printf(f->arena, "%.2s.%c", v.ptr, v.ptr[2]));
+		else if (v.len == 4 && v.ptr[0] == '1' && !str_has(v, "."))
+			v = str_of(arena_printf(f->arena, "%.2s.%.2s", v.ptr, v.ptr + 2));
+		if (str_has(v, "."))
+			read_torch_cuda(f, v, origin);
+	} else if (str_starts(build, "cpu") || str_has(build, "_cpu")) {
+		read_fill_str(torch, torch__build, STR("cpu"), origin);
+	}
+}
+
+static void conda_package(struct facts *f, struct str name, struct str version, struct str build, struct str channel, const char *origin)
+{
+	bool pip = str_is(channel, "pypi") || str_is(build, "pypi_0") || str_is(build, "<pip>");
+	bool torch = str_is(name, "pytorch");
+	read_package(f, torch ? STR("torch") : name, version, pip ? "pip" : "conda", origin);
+	if (torch || str_is(name, "pytorch-gpu"))
+		conda_build(f, build, origin);
+	if (str_is(name, "cpuonly"))
+		read_fill_str(facts_only(f, TABLE_torch), torch__build, STR("cpu"), origin);
+}
+
 /* conda list: name version build [channel]. */
 static size_t read_conda_list(const struct read_input *in, struct facts *f)
 {
@@ -160,28 +212,7 @@ static size_t read_conda_list(const struct read_input *in, struct facts *f)
 		misses = 0;
 		str_next_word(&rest, &build);
 		str_next_word(&rest, &channel);
-		bool pip = str_is(channel, "pypi") || str_is(build, "pypi_0") || str_is(build, "<pip>");
-		bool torch = str_is(name, "pytorch");
-		struct facts_row *row = read_package(f, torch ? STR("torch") : name, version, pip ? "pip" : "conda", origin);
-		/* The build string of conda's PyTorch tells what it was built for: py3.10_cuda11.8_cudnn8.7.0_0, cpu_py310h…,
-		 * cuda120_py311…. */
-		struct facts_row *t = torch || str_is(name, "pytorch-gpu") ? facts_only(f, TABLE_torch) : NULL;
-		size_t cuda = str_find(build, "cuda", 0);
-		if (t && cuda != SIZE_MAX) {
-			struct str v = str_skip(build, cuda + 4);
-			v = str_slice(v, 0, str_find_char(v, '_', 0));
-			if (v.len == 3 && v.ptr[0] == '1')
-				v = str_of(arena_printf(f->arena, "%.2s.%c", v.ptr, v.ptr[2]));
-			else if (v.len == 4 && v.ptr[0] == '1' && !str_has(v, "."))
-				v = str_of(arena_printf(f->arena, "%.2s.%.2s", v.ptr, v.ptr + 2));
-			if (str_has(v, "."))
-				read_torch_cuda(f, v, origin);
-		} else if (t && (str_starts(build, "cpu") || str_has(build, "_cpu"))) {
-			read_fill_str(t, torch__build, STR("cpu"), origin);
-		}
-		if (str_is(name, "cpuonly"))
-			read_fill_str(facts_only(f, TABLE_torch), torch__build, STR("cpu"), origin);
-		(void)row;
+		conda_package(f, name, version, build, channel, origin);
 	}
 	return i;
 }
@@ -277,6 +308,83 @@ static size_t read_installed(const struct read_input *in, struct facts *f)
 	return 1;
 }
 
+/* " + torch==2.5.1+cpu" of uv pip install: there now; " - torch==2.4.0": not any more; " ~ torch==2.5.1": put there again. */
+static size_t read_uv_change(const struct read_input *in, struct facts *f)
+{
+	size_t i = 0;
+	for (; i < in->count && i < 2000; i++) {
+		struct str t = str_trim(in->line[i].text), name, version;
+		if (t.len < 6 || !strchr("+-~", t.ptr[0]) || t.ptr[1] != ' ' || !str_has(t, "=="))
+			break;
+		size_t eq = str_find(t, "==", 0);
+		name = str_trim(str_slice(t, 2, eq));
+		version = str_slice(str_skip(t, eq + 2), 0, str_find_char(str_skip(t, eq + 2), ' ', 0));
+		if (!is_name(name) || !read_is_version(version))
+			break;
+		if (t.ptr[0] != '-')
+			read_package(f, name, version, "uv", read_origin(f, in, i));
+	}
+	return i;
+}
+
+/* -- JSON: pip list --format=json, uv pip list --format=json, pip inspect, conda list --json --------------------------------------- */
+
+static struct str member(const struct json *object, const char *key)
+{
+	struct str s;
+	return parse_json_text(parse_json_path(object, key), &s) ? s : str_n("", 0);
+}
+
+/* "/opt/venv/lib/python3.10/site-packages/torch-2.4.0.dist-info" → the folder above */
+static struct str folder_of(struct str path)
+{
+	size_t slash = str_rfind_char(path, '/');
+	return slash == SIZE_MAX ? str_n("", 0) : str_slice(path, 0, slash);
+}
+
+static void inspected(struct json_text *t, const struct json *e)
+{
+	struct facts *f = t->f;
+	const struct json *v = parse_json_path(e, "metadata.version");
+	struct str name = member(e, "metadata.name"), version = member(e, "metadata.version"), installer = member(e, "installer"),
+		   place = folder_of(member(e, "metadata_location"));
+	if (!is_name(name) || !read_is_version(version))
+		return;
+	const char *origin = json_text_origin(t, v);
+	struct facts_row *row = read_package(f, name, version, installer.len ? str_dup(f->arena, installer) : NULL, origin);
+	read_fill_str(row, package__location, place, origin);
+	if (str_is(name, "torch") && place.len)
+		read_fill_str(facts_only(f, TABLE_torch), torch__location,
+			str_of(arena_printf(f->arena, "%.*s/torch", (int)place.len, place.ptr)), origin);
+}
+
+static size_t read_package_json(const struct read_input *in, struct facts *f)
+{
+	struct json_text t;
+	bool any = false;
+	if (!json_text_read(in, f, &t))
+		return 0;
+	const struct json *installed = parse_json_get(t.root, "installed"), *list = t.root->type == JSON_ARRAY ? t.root : NULL;
+	for (const struct json *e = parse_json_first(installed); e; e = e->next, any = true)
+		inspected(&t, e);
+	const struct json *python = parse_json_path(t.root, "environment.python_full_version");
+	struct str version;
+	if (installed && parse_json_text(python, &version) && read_is_version(version))
+		read_fill_str(facts_only(f, TABLE_python), python__version, version, json_text_origin(&t, python));
+	for (const struct json *e = parse_json_first(list); e; e = e->next) {
+		const struct json *v = parse_json_get(e, "version");
+		struct str name = member(e, "name"), build = member(e, "build_string");
+		if (!is_name(name) || !parse_json_text(v, &version) || !read_is_version(version))
+			continue;
+		if (build.len)
+			conda_package(f, name, version, build, member(e, "channel"), json_text_origin(&t, v));
+		else
+			read_package(f, name, version, NULL, json_text_origin(&t, v));
+		any = true;
+	}
+	return any ? t.used : 0;
+}
+
 /* "torchvision 0.17.0 requires torch==2.2.0, but you have torch 2.4.0 which is incompatible."; pip check: "x 1.0 has requirement y<2, but
  * you have y 3." */
 static size_t read_conflict(const struct read_input *in, struct facts *f)
@@ -334,7 +442,8 @@ static size_t read_pip_version(const struct read_input *in, struct facts *f)
 	return 1;
 }
 
-static const char *const list_triggers[] = {"Package  ", "pip list", "pip3 list", NULL};
+static const char *const list_triggers[] = {
+	"Package  ", "pip list", "pip3 list", "pip freeze", "pip3 freeze", "── torch v", " torch v2.", "── nvidia-nccl-", NULL};
 static const char *const freeze_triggers[] = {
 	"torch==", "numpy==", "nvidia-nccl-cu", "torch @ ", "torchvision==", "triton==", "vllm==", "deepspeed==", NULL};
 static const char *const show_triggers[] = {"Name: ", NULL};
@@ -358,3 +467,9 @@ const struct reader read_pip_satisfied_reader = {"pip install", satisfied_trigge
 const struct reader read_pip_installed_reader = {"pip install", installed_triggers, read_installed};
 const struct reader read_pip_conflict_reader = {"pip check", conflict_triggers, read_conflict};
 const struct reader read_pip_version_reader = {"pip --version", version_triggers, read_pip_version};
+static const char *const change_triggers[] = {
+	" + torch", " ~ torch", " + numpy==", " + nvidia-", " + triton==", " - torch", " - nvidia-", NULL};
+static const char *const json_triggers[] = {
+	"[{\"name\": \"", "[{\"name\":\"", "\"pip_version\":", "\"base_url\":", "\"build_number\":", NULL};
+const struct reader read_uv_change_reader = {"uv pip install", change_triggers, read_uv_change};
+const struct reader read_package_json_reader = {"a package list in JSON", json_triggers, read_package_json};

@@ -221,10 +221,10 @@ static size_t split_arguments(struct str s, struct expression *out, size_t n)
 	return n;
 }
 
-/* All expressions that the command prints, in order. */
-static size_t expressions(struct str command, bool interactive, struct expression *out)
+/* All expressions that the command prints, in order, behind the n that are there. */
+static size_t expressions(struct str command, bool interactive, struct expression *out, size_t n)
 {
-	size_t n = 0, at = 0;
+	size_t at = 0, before = n;
 	while ((at = str_find(command, "print(", at)) != SIZE_MAX && n < EXPRESSIONS_MAX) {
 		size_t start = at + 6, i = start;
 		int depth = 1;
@@ -233,7 +233,7 @@ static size_t expressions(struct str command, bool interactive, struct expressio
 		n = split_arguments(str_slice(command, start, i - (depth == 0)), out, n);
 		at = i;
 	}
-	if (!n && interactive)
+	if (n == before && interactive && n < EXPRESSIONS_MAX)
 		out[n++] = (struct expression){str_trim(command), true};
 	return n;
 }
@@ -270,23 +270,62 @@ static bool not_output(struct str line)
 	return str_starts(line, "Traceback") || str_has(line, "Error:") || str_has(line, "Warning") || str_starts(line, "  File");
 }
 
-static size_t read_answers(const struct read_input *in, struct facts *f)
+/* "Out[3]: False", in a notebook "[3]: False" */
+static struct str without_number(struct str line)
 {
-	struct expression e[EXPRESSIONS_MAX];
-	struct str command, rest = {0}, value;
-	if (!read_prompt(in->line[0].text, &command))
-		return 0;
-	bool interactive = str_starts(str_trim(in->line[0].text), ">>>");
-	size_t n = expressions(command, interactive, e), i = 1;
-	if (!n)
-		return 0;
+	struct str s = str_trim(line);
+	size_t end = str_starts(s, "Out[") || str_starts(s, "[") ? str_find(s, "]: ", 0) : SIZE_MAX;
+	return end != SIZE_MAX && end < 12 ? str_skip(s, end + 3) : line;
+}
+
+/* Steps over blank lines and warnings, of which each may show the line of code below it. */
+static size_t next_output(const struct read_input *in, size_t i)
+{
+	bool warned = false;
+	for (; i < in->count; i++) {
+		struct str line = in->line[i].text;
+		bool code = warned && (str_starts(line, " ") || str_starts(line, "\t"));
+		warned = str_has(line, "Warning");
+		if (str_trim(line).len && !warned && !code)
+			break;
+	}
+	return i;
+}
+
+/* "(8, (2, 18, 1))": what >>> a, b prints. */
+static void take_tuple(struct facts *f, struct str command, struct str line, const char *origin)
+{
+	struct expression e[EXPRESSIONS_MAX], v[EXPRESSIONS_MAX];
+	size_t n = split_arguments(command, e, 0);
+	if (line.len < 2 || line.ptr[0] != '(' || line.ptr[line.len - 1] != ')' ||
+		split_arguments(str_slice(line, 1, line.len - 1), v, 0) != n)
+		return;
+	for (size_t k = 0; k < n; k++) {
+		take_fn *take = find_take(e[k].text);
+		if (take)
+			take(f, v[k].text, origin);
+	}
+}
+
+/* Pairs the expressions with the output from line i on. */
+static size_t take_output(const struct read_input *in, struct facts *f, const struct expression *e, size_t n, size_t i, bool interactive)
+{
+	struct str rest = {0}, value, command;
+	struct expression part[EXPRESSIONS_MAX];
 	for (size_t k = 0; k < n; k++) {
 		if (e[k].own_line) {
-			while (i < in->count && (!str_trim(in->line[i].text).len || str_has(in->line[i].text, "Warning")))
-				i++;
-			if (i >= in->count || read_prompt(in->line[i].text, &command) || not_output(in->line[i].text))
+			i = next_output(in, i);
+			bool next = i < in->count && read_prompt(in->line[i].text, &command);
+			/* None is not printed at a prompt. */
+			if (next && interactive && (str_is(e[k].text, "torch.version.cuda") || str_is(e[k].text, "torch.version.hip")))
+				find_take(e[k].text)(f, STR("None"), read_origin(f, in, i - 1));
+			if (i >= in->count || next || not_output(in->line[i].text))
 				return i;
-			rest = in->line[i++].text;
+			rest = without_number(in->line[i++].text);
+		}
+		if (interactive && split_arguments(e[k].text, part, 0) > 1) {
+			take_tuple(f, e[k].text, str_trim(rest), read_origin(f, in, i - 1));
+			continue;
 		}
 		bool last = k + 1 == n || e[k + 1].own_line;
 		if (!next_value(&rest, last, &value))
@@ -301,7 +340,84 @@ static size_t read_answers(const struct read_input *in, struct facts *f)
 	return i;
 }
 
+/* Code of a script or a cell: what it prints stands below it. */
+static bool is_code(struct str line, struct expression *e, size_t *n)
+{
+	struct str t = str_trim(line);
+	if (str_starts(t, "import ") || str_starts(t, "from ") || str_starts(t, "#"))
+		return true;
+	if (str_starts(t, "print(") && str_ends(t, ")"))
+		*n = expressions(t, false, e, *n);
+	else if (str_starts(t, "torch.") && str_find_char(t, ' ', 0) == SIZE_MAX && find_take(t) && *n < EXPRESSIONS_MAX)
+		e[(*n)++] = (struct expression){t, true};
+	else
+		return false;
+	return true;
+}
+
+static size_t read_script(const struct read_input *in, struct facts *f)
+{
+	struct expression e[EXPRESSIONS_MAX];
+	size_t n = 0, i = 0;
+	while (i < in->count && i < 40 && is_code(in->line[i].text, e, &n))
+		i++;
+	return n && i ? take_output(in, f, e, n, i, false) : 0;
+}
+
+/* "torch.__version__: 2.1.0", "torch.version.cuda = 12.1", "torch.cuda.is_available() -> False", and what print(f"{x=}") prints. */
+static size_t read_labels(const struct read_input *in, struct facts *f)
+{
+	struct str line = in->line[0].text;
+	bool found = false;
+	for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) {
+		size_t at = str_find(line, known[k].text, 0);
+		struct str rest = at == SIZE_MAX ? str_n("", 0) : str_trim(str_skip(line, at + strlen(known[k].text))), value;
+		size_t mark = str_starts(rest, "->") || str_starts(rest, "=>") ? 2 : rest.len && strchr(":=", rest.ptr[0]) ? 1 : 0;
+		if (!mark || str_starts(rest, "==") || !known[k].text[0] || str_ends(str_of(known[k].text), "("))
+			continue;
+		rest = str_skip(rest, mark);
+		if (!next_value(&rest, false, &value))
+			continue;
+		while (value.len && (value.ptr[value.len - 1] == ',' || value.ptr[value.len - 1] == ';'))
+			value.len--;
+		known[k].take(f, value, read_origin(f, in, 0));
+		found = true;
+	}
+	return found ? 1 : 0;
+}
+
+static size_t read_answers(const struct read_input *in, struct facts *f)
+{
+	struct expression e[EXPRESSIONS_MAX];
+	struct str command, first = str_trim(in->line[0].text);
+	if (!read_prompt(in->line[0].text, &command)) {
+		size_t used = read_script(in, f);
+		return used ? used : read_labels(in, f);
+	}
+	bool interactive = str_starts(first, ">>>") || str_starts(first, "In [");
+	size_t n = expressions(command, interactive, e, 0);
+	return n ? take_output(in, f, e, n, 1, interactive) : 0;
+}
+
+/* "Python 3.10.12 (main, Nov 20 2023, 15:14:05) [GCC 11.4.0] on linux" at the begin of a session, "Python 3.9.18" of python --version */
+static size_t read_banner(const struct read_input *in, struct facts *f)
+{
+	struct str line = str_trim(in->line[0].text), version;
+	if (!str_starts(line, "Python 3."))
+		return 0;
+	struct str rest = str_skip(line, 7);
+	if (!str_next_word(&rest, &version) || !read_is_version(version) || !str_has(str_skip(version, 2), "."))
+		return 0;
+	rest = str_trim(rest);
+	if (rest.len && !str_starts(rest, "(") && !str_starts(rest, "|") && !str_starts(rest, "::"))
+		return 0;
+	read_fill_str(facts_only(f, TABLE_python), python__version, version, read_origin(f, in, 0));
+	return 1;
+}
+
 static const char *const triggers[] = {"torch.__version__", "torch.version.", "is_nccl_available", "torch.cuda.is_available",
 	"is_gloo_available", "nccl.version()", "get_arch_list", "get_device_capability", "get_device_name", "np.__version__",
 	"numpy.__version__", "torchvision.__version__", "cxx11_abi()", "torch.__file__", "sys.executable", NULL};
 const struct reader read_python_answers = {"python", triggers, read_answers};
+static const char *const banner_triggers[] = {"Python 3.", NULL};
+const struct reader read_python_banner = {"python --version", banner_triggers, read_banner};

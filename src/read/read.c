@@ -11,6 +11,9 @@ extern const struct reader read_nvidia_smi_csv;
 extern const struct reader read_nvidia_proc_version;
 extern const struct reader read_collect_env;
 extern const struct reader read_python_answers;
+extern const struct reader read_python_banner;
+extern const struct reader read_uv_change_reader;
+extern const struct reader read_package_json_reader;
 extern const struct reader read_pip_list_reader;
 extern const struct reader read_pip_freeze_reader;
 extern const struct reader read_pip_show_reader;
@@ -36,6 +39,10 @@ extern const struct reader read_torch_config_reader;
 extern const struct reader read_ip_reader;
 extern const struct reader read_ip_brief_reader;
 extern const struct reader read_route_reader;
+extern const struct reader read_ethtool_reader;
+extern const struct reader read_ip_json_reader;
+extern const struct reader read_route_table_reader;
+extern const struct reader read_old_ifconfig_reader;
 extern const struct reader read_ibstat_reader;
 extern const struct reader read_ibstatus_reader;
 extern const struct reader read_ibv_devinfo_reader;
@@ -75,6 +82,9 @@ const struct reader *const readers[] = {
 	&read_nvidia_proc_version,
 	&read_collect_env,
 	&read_python_answers,
+	&read_python_banner,
+	&read_uv_change_reader,
+	&read_package_json_reader,
 	&read_pip_list_reader,
 	&read_pip_freeze_reader,
 	&read_pip_show_reader,
@@ -100,6 +110,10 @@ const struct reader *const readers[] = {
 	&read_ip_reader,
 	&read_ip_brief_reader,
 	&read_route_reader,
+	&read_ethtool_reader,
+	&read_ip_json_reader,
+	&read_route_table_reader,
+	&read_old_ifconfig_reader,
 	&read_ibstat_reader,
 	&read_ibstatus_reader,
 	&read_ibv_devinfo_reader,
@@ -164,12 +178,18 @@ static bool bare_command(struct str s)
 	return false;
 }
 
-/* user@host:dir followed by $ or #, perhaps "(env) " in front; or a bare "$ ", "# ", "% ", ">>> "; or a command without any. */
+/* user@host:dir followed by $ or #, perhaps "(env) " in front; or a bare "$ ", "# ", "% ", ">>> ", "In [3]: "; or a command without any.
+ */
 bool read_prompt(struct str line, struct str *ret_command)
 {
 	struct str s = str_trim(line);
 	if (str_starts(s, ">>> ")) {
 		*ret_command = str_trim(str_skip(s, 4));
+		return true;
+	}
+	size_t number = str_starts(s, "In [") ? str_find(s, "]: ", 4) : SIZE_MAX; /* IPython */
+	if (number != SIZE_MAX && number < 12) {
+		*ret_command = str_trim(str_skip(s, number + 3));
 		return true;
 	}
 	while (s.len && s.ptr[0] == '(') { /* (base) (env) */
