@@ -19,7 +19,7 @@ static bool is_variable(struct str s)
 			return false;
 		under |= s.ptr[i] == '_';
 	}
-	return s.len >= 4 && s.len <= 80 && under;
+	return (s.len >= 4 && s.len <= 80 && under) || str_is(s, "RANK");
 }
 
 struct pod {
@@ -92,7 +92,7 @@ static size_t read_describe(const struct read_input *in, struct facts *f)
 		} else if (str_is(p.section, "Limits")) {
 			take_limit(&p, key, value, origin);
 		} else if (str_is(p.section, "Environment")) {
-			if (is_variable(key) && value.ptr[0] != '<') {
+			if (is_variable(key) && value.ptr[0] != '<' && value.ptr[0] != '(') {
 				read_variable(f, key, value, origin);
 				p.ours = true;
 			}

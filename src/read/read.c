@@ -8,6 +8,7 @@ extern const struct reader read_nvidia_smi_list;
 extern const struct reader read_nvidia_smi_query;
 extern const struct reader read_nvidia_smi_xml;
 extern const struct reader read_nvidia_smi_csv;
+extern const struct reader read_container_cli_reader;
 extern const struct reader read_nvidia_proc_version;
 extern const struct reader read_collect_env;
 extern const struct reader read_python_answers;
@@ -61,6 +62,8 @@ extern const struct reader read_lspci_reader;
 extern const struct reader read_rocm_smi_reader;
 extern const struct reader read_package_line_reader;
 extern const struct reader read_rocm_concise_reader;
+extern const struct reader read_amd_table_reader;
+extern const struct reader read_amd_static_reader;
 extern const struct reader read_ras_json_reader;
 extern const struct reader read_nccl_topology_reader;
 extern const struct reader read_linux_version_reader;
@@ -69,6 +72,7 @@ extern const struct reader read_iommu_reader;
 extern const struct reader read_nvrm_reader;
 extern const struct reader read_meminfo_reader;
 extern const struct reader read_kubernetes_reader;
+extern const struct reader read_docker_inspect_reader;
 extern const struct reader read_conda_info_reader;
 extern const struct reader read_ldd_reader;
 extern const struct reader read_mention_reader;
@@ -79,6 +83,7 @@ const struct reader *const readers[] = {
 	&read_nvidia_smi_query,
 	&read_nvidia_smi_xml,
 	&read_nvidia_smi_csv,
+	&read_container_cli_reader,
 	&read_nvidia_proc_version,
 	&read_collect_env,
 	&read_python_answers,
@@ -132,6 +137,8 @@ const struct reader *const readers[] = {
 	&read_rocm_smi_reader,
 	&read_package_line_reader,
 	&read_rocm_concise_reader,
+	&read_amd_table_reader,
+	&read_amd_static_reader,
 	&read_ras_json_reader,
 	&read_nccl_topology_reader,
 	&read_linux_version_reader,
@@ -140,6 +147,7 @@ const struct reader *const readers[] = {
 	&read_nvrm_reader,
 	&read_meminfo_reader,
 	&read_kubernetes_reader,
+	&read_docker_inspect_reader,
 	&read_conda_info_reader,
 	&read_ldd_reader,
 	&read_mention_reader,

@@ -32,6 +32,16 @@ static void npu_chip(struct facts *f, struct facts_row *row, struct str cells, c
 	}
 }
 
+/* "| OK            | 93.7        42                0    / 0             |": the second number is its temperature. */
+static void npu_temperature(struct facts_row *row, struct str cells, const char *origin)
+{
+	struct str cell, word;
+	int64_t c;
+	if (str_next_field(&cells, '|', &cell) && str_next_field(&cells, '|', &cell) && str_next_word(&cell, &word) &&
+		str_next_word(&cell, &word) && str_to_int(word, &c) == 0 && c > 0 && c < 150)
+		read_fill_int(row, gpu__temperature_c, c, origin);
+}
+
 /* | npu-smi 23.0.3   Version: 23.0.3 | … | 0     910B3   | OK | … */
 static size_t read_npu_smi(const struct read_input *in, struct facts *f)
 {
@@ -59,6 +69,7 @@ static size_t read_npu_smi(const struct read_input *in, struct facts *f)
 			read_fill_str(row, gpu__name,
 				str_starts(name, "Ascend") ? name : str_of(arena_printf(f->arena, "Ascend %.*s", (int)name.len, name.ptr)),
 				read_origin(f, in, i));
+			npu_temperature(row, cells, read_origin(f, in, i));
 		} else if (row) {
 			npu_chip(f, row, whole, read_origin(f, in, i));
 			row = NULL;
