@@ -45,6 +45,17 @@ static enum logs_class class_of(const char *name)
 						   : LOGS_NOISE;
 }
 
+/* Errors tell of a failure unless their pattern says otherwise. */
+static enum logs_tells tells_of(const char *name, enum logs_class class)
+{
+	if (!name)
+		return class == LOGS_EVIDENCE || class == LOGS_CONSEQUENCE ? LOGS_FAILURE : LOGS_FACT;
+	return strcmp(name, "failure") == 0     ? LOGS_FAILURE
+		: strcmp(name, "progress") == 0 ? LOGS_PROGRESS
+		: strcmp(name, "end") == 0      ? LOGS_END
+						: LOGS_FACT;
+}
+
 static const char *copied(struct cli *c, const struct store_query *q, int i)
 {
 	const char *text = store_text(q, i);
@@ -56,21 +67,25 @@ static size_t read_patterns(struct cli *c, struct store *s, struct logs_pattern 
 	struct store_query *q;
 	size_t n = 0, cap = 0;
 	*ret = NULL;
-	if (store_prepare(s, "SELECT id, class, symptom, cause, certainty, regex, format, alone, literals FROM pattern ORDER BY ord", &q,
-		    NULL) < 0)
+	if (store_prepare(s,
+		    "SELECT id, class, symptom, cause, certainty, regex, format, alone, literals, tells, fallback FROM pattern ORDER BY ord",
+		    &q, NULL) < 0)
 		return 0;
 	while (store_step(q) > 0) {
 		if (!*ret || n == cap)
 			*ret = arena_grow(c->arena, *ret, n, &cap, sizeof **ret);
+		enum logs_class class = class_of(store_text(q, 1));
 		(*ret)[n++] = (struct logs_pattern){.id = copied(c, q, 0),
-			.class = class_of(store_text(q, 1)),
+			.class = class,
+			.tells = tells_of(store_text(q, 9), class),
 			.symptom = copied(c, q, 2),
 			.cause = copied(c, q, 3),
 			.certainty = copied(c, q, 4),
 			.regex = copied(c, q, 5),
 			.format = copied(c, q, 6),
 			.alone = store_text(q, 7) != NULL,
-			.literals = copied(c, q, 8)};
+			.literals = copied(c, q, 8),
+			.fallback = store_text(q, 10) != NULL};
 	}
 	store_finish(q);
 	return n;

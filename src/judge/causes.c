@@ -437,11 +437,13 @@ static void count_explained(struct judge *j, struct finding *f)
 
 /* -- verdict ------------------------------------------------------------------------------------------------------------ */
 
-static bool has_event(const struct judge *j, const char *wanted)
+/* A line that tells of a failure; of this class where one is given. */
+static bool has_failure(const struct judge *j, const char *wanted)
 {
+	bool fails;
 	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
 		const char *class = facts_get_text(event, event__class);
-		if (class && strcmp(class, wanted) == 0)
+		if (class && (!wanted || strcmp(class, wanted) == 0) && facts_get_bool(event, event__failure, &fails) && fails)
 			return true;
 	}
 	return false;
@@ -483,9 +485,8 @@ static void decide(struct judge *j, struct judgement *ret, const struct stage_se
 		ret->verdict = ret->fails ? VERDICT_NOT_READY : unknown ? VERDICT_UNKNOWN : VERDICT_READY;
 		return;
 	}
-	bool consequences = has_event(j, "consequence");
-	ret->failure_seen = consequences || has_event(j, "evidence");
-	ret->failed = consequences || ret->fails;
+	ret->failure_seen = has_failure(j, NULL) && !is_about_something(j);
+	ret->failed = (ret->failure_seen && has_failure(j, "consequence")) || ret->fails;
 	ret->verdict = established ? VERDICT_FAILED : ret->fails || ret->failure_seen ? VERDICT_UNKNOWN : VERDICT_CLEAN;
 }
 

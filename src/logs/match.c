@@ -355,43 +355,66 @@ static size_t distinct(const unsigned *candidates, size_t count, unsigned *ret)
 	return n;
 }
 
+struct tried {
+	struct logs_matcher *m;
+	struct logs_scratch *s;
+	struct str message, line;
+};
+
+static bool regex_hits(const struct tried *t, unsigned pattern, struct logs_hit *ret)
+{
+	bool same = t->message.ptr == t->line.ptr && t->message.len == t->line.len;
+	struct compiled *c = compiled_of(t->m, pattern);
+	if (!c || (!match_regex(c, t->s, t->message, ret) && (same || !match_regex(c, t->s, t->line, ret))))
+		return false;
+	ret->pattern = pattern;
+	return true;
+}
+
+static bool best_format(const struct tried *t, const unsigned *order, size_t n, struct logs_hit *ret)
+{
+	bool same = t->message.ptr == t->line.ptr && t->message.len == t->line.len, found = false;
+	size_t best_bytes = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!t->m->patterns[order[i]].format)
+			continue;
+		struct compiled *c = compiled_of(t->m, order[i]);
+		if (!c || c->format.literal_bytes <= best_bytes)
+			continue;
+		if (!format_matches(&c->format, t->message) && (same || !format_matches(&c->format, t->line)))
+			continue;
+		best_bytes = c->format.literal_bytes;
+		*ret = (struct logs_hit){.pattern = order[i]};
+		found = true;
+	}
+	return found;
+}
+
 size_t logs_match(struct logs_matcher *m, struct logs_scratch *s, struct str message, struct str line, const unsigned *candidates,
 	size_t count, struct logs_hit hits[LOGS_HITS_MAX])
 {
 	unsigned order[CANDIDATES_MAX + 1];
+	const struct tried t = {m, s, message, line};
 	size_t n = distinct(candidates, count, order), found = 0;
-	bool same = message.ptr == line.ptr && message.len == line.len;
 
+	while (n && order[n - 1] >= m->count)
+		n--;
 	for (size_t i = 0; i < n && found < LOGS_HITS_MAX; i++) {
-		if (order[i] >= m->count || m->patterns[order[i]].format)
+		const struct logs_pattern *p = &m->patterns[order[i]];
+		if (p->format || p->fallback || !regex_hits(&t, order[i], &hits[found]))
 			continue;
-		struct compiled *c = compiled_of(m, order[i]);
-		struct logs_hit *hit = &hits[found];
-		if (!c || (!match_regex(c, s, message, hit) && (same || !match_regex(c, s, line, hit))))
-			continue;
-		hit->pattern = order[i];
-		if (m->patterns[order[i]].alone) {
-			hits[0] = *hit;
+		if (p->alone) {
+			hits[0] = hits[found];
 			return 1;
 		}
 		found++;
 	}
 	if (found)
 		return found;
-
-	size_t best_bytes = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (order[i] >= m->count || !m->patterns[order[i]].format)
-			continue;
-		struct compiled *c = compiled_of(m, order[i]);
-		if (!c || c->format.literal_bytes <= best_bytes)
-			continue;
-		if (!format_matches(&c->format, message) && (same || !format_matches(&c->format, line)))
-			continue;
-		best_bytes = c->format.literal_bytes;
-		memset(&hits[0], 0, sizeof(hits[0]));
-		hits[0].pattern = order[i];
-		found = 1;
-	}
-	return found;
+	if (best_format(&t, order, n, &hits[0]))
+		return 1;
+	for (size_t i = 0; i < n; i++)
+		if (m->patterns[order[i]].fallback && regex_hits(&t, order[i], &hits[0]))
+			return 1;
+	return 0;
 }

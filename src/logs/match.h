@@ -12,6 +12,9 @@
 
 enum logs_class { LOGS_EVIDENCE, LOGS_CONSEQUENCE, LOGS_ADVICE, LOGS_NOISE };
 
+/* What a line tells of the run: it failed, it goes on, it ended well; or nothing. */
+enum logs_tells { LOGS_FACT, LOGS_FAILURE, LOGS_PROGRESS, LOGS_END };
+
 enum logs_capture {
 	CAPTURE_RANK,
 	CAPTURE_HOST,
@@ -45,7 +48,9 @@ struct logs_pattern {
 	const char *certainty; /* with cause */
 	const char *says;
 	enum logs_class class;
+	enum logs_tells tells;
 	bool alone;           /* a regex; where it matches, nothing else of the line counts */
+	bool fallback;        /* a regex; it counts where no other pattern matches */
 	const char *regex;    /* PCRE2, or */
 	const char *format;   /* printf */
 	const char *literals; /* what logs_pattern_literals gave for it, to spare the work; NULL: not known */
@@ -75,7 +80,8 @@ struct logs_scratch *logs_scratch_new(void);
 void logs_scratch_free(struct logs_scratch *s);
 
 /* Tries the candidates (owners that the filter reported for this line, pattern indices in any order, doubles allowed) on the message, then
- * on the whole line. All regular expressions that match, else the one format with most literal characters. Returns the number of hits. */
+ * on the whole line. All regular expressions that match, else the one format with most literal characters, else the first fallback. Returns
+ * the number of hits. */
 size_t logs_match(struct logs_matcher *m, struct logs_scratch *s, struct str message, struct str line, const unsigned *candidates,
 	size_t count, struct logs_hit hits[LOGS_HITS_MAX]);
 

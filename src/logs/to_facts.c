@@ -27,6 +27,35 @@ static const enum facts_column capture_columns[CAPTURE_COUNT] = {
 	[CAPTURE_SIZE] = event__c_size,
 };
 
+#define STEPS_ENOUGH 2 /* one more may come from a rank that has not heard yet */
+
+/* How many of the event's lines stand behind this one. */
+static size_t lines_behind(const struct logs_event *e, size_t line)
+{
+	size_t n = (e->line > line) + (e->last_line > line && e->last_line > e->line);
+	for (size_t i = 0; i < e->repeat_count; i++)
+		n += e->repeat[i].file == e->file && e->repeat[i].line > line && e->repeat[i].line != e->last_line &&
+			e->repeat[i].line != e->line;
+	return n;
+}
+
+/* Did the run go on, or end well, behind the last line of this event? Another rank's word counts where one of them does not say who it is.
+ */
+static bool went_on(const struct logs *l, const struct logs_event *e)
+{
+	size_t steps = 0;
+	for (size_t i = 0; i < l->event_count && steps < STEPS_ENOUGH; i++) {
+		const struct logs_event *good = l->event[i];
+		enum logs_tells tells = logs_event_pattern(l, good)->tells;
+		if (good->file != e->file || good->last_line <= e->last_line || (tells != LOGS_PROGRESS && tells != LOGS_END))
+			continue;
+		if (good->rank != PREFIX_UNSET && e->rank != PREFIX_UNSET && good->rank != e->rank)
+			continue;
+		steps += tells == LOGS_END ? STEPS_ENOUGH : lines_behind(good, e->last_line);
+	}
+	return steps >= STEPS_ENOUGH;
+}
+
 static void one_event(const struct logs *l, const struct logs_event *e, int64_t seq, struct facts *f)
 {
 	static const char *const classes[] = {"evidence", "consequence", "advice", "noise"};
@@ -42,6 +71,8 @@ static void one_event(const struct logs *l, const struct logs_event *e, int64_t 
 	facts_int(row, event__line, (int64_t)e->line, NULL);
 	facts_int(row, event__seq, seq, NULL);
 	facts_int(row, event__count, (int64_t)e->count, NULL);
+	if (p->tells == LOGS_FAILURE)
+		facts_bool(row, event__failure, !went_on(l, e), NULL);
 	/* A bare number in front of lines ("3: ") is the launcher's task: its rank unless something better is known. */
 	int64_t rank = e->rank != PREFIX_UNSET ? e->rank : e->number;
 	if (rank != PREFIX_UNSET)

@@ -49,7 +49,8 @@ static int load(void **state)
 		return -1;
 	compile_folder(arena, h, arena_printf(arena, "%s/knowledge", source ? source : "."), s, &result);
 	if (result.errors ||
-		store_prepare(s, "SELECT id, symptom, cause, regex, format, hit, miss, alone FROM pattern ORDER BY ord", &q, NULL) < 0)
+		store_prepare(
+			s, "SELECT id, symptom, cause, regex, format, hit, miss, alone, fallback FROM pattern ORDER BY ord", &q, NULL) < 0)
 		return -1;
 	while (store_step(q) > 0 && pattern_count < PATTERNS_MAX) {
 		hits[pattern_count] = text(q, 5);
@@ -59,7 +60,8 @@ static int load(void **state)
 			.cause = text(q, 2),
 			.regex = text(q, 3),
 			.format = text(q, 4),
-			.alone = text(q, 7) != NULL};
+			.alone = text(q, 7) != NULL,
+			.fallback = text(q, 8) != NULL};
 	}
 	store_finish(q);
 	return 0;
