@@ -1,4 +1,5 @@
-/* Inside the door: what the processor says of itself (CPUID), as the dynamic loader asks it. /proc/cpuinfo may lack flags that a hypervisor's kernel hides. */
+/* Inside the door: what the processor says of itself (CPUID), as the dynamic loader asks it. /proc/cpuinfo may lack flags that a
+ * hypervisor's kernel hides. */
 #ifndef HOST_PROCESSOR_H
 #define HOST_PROCESSOR_H
 
