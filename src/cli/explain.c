@@ -53,6 +53,8 @@ static enum logs_tells tells_of(const char *name, enum logs_class class)
 	return strcmp(name, "failure") == 0     ? LOGS_FAILURE
 		: strcmp(name, "progress") == 0 ? LOGS_PROGRESS
 		: strcmp(name, "end") == 0      ? LOGS_END
+		: strcmp(name, "ignored") == 0  ? LOGS_IGNORED
+		: strcmp(name, "shutdown") == 0 ? LOGS_SHUTDOWN
 						: LOGS_FACT;
 }
 

@@ -186,6 +186,18 @@ static void rank_by_host(struct judge *j, struct finding *f)
 
 /* -- survived ----------------------------------------------------------------------------------------------------------- */
 
+/* A line that tells of a failure; of this class where one is given. */
+static bool has_failure(const struct judge *j, const char *wanted)
+{
+	bool fails;
+	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
+		const char *class = facts_get_text(event, event__class);
+		if (class && (!wanted || strcmp(class, wanted) == 0) && facts_get_bool(event, event__failure, &fails) && fails)
+			return true;
+	}
+	return false;
+}
+
 /* Where the last line of one of these patterns stands; -1 when there is none, or when something failed as well. */
 static int64_t last_good(struct judge *j, const char *const *patterns, size_t count)
 {
@@ -193,7 +205,8 @@ static int64_t last_good(struct judge *j, const char *const *patterns, size_t co
 	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
 		const char *class = facts_get_text(event, event__class), *pattern = facts_get_text(event, event__pattern);
 		int64_t seq;
-		if (class && strcmp(class, "consequence") == 0)
+		bool fails;
+		if (class && strcmp(class, "consequence") == 0 && facts_get_bool(event, event__failure, &fails) && fails)
 			return -1;
 		if (pattern && strcmp(pattern, "run.hang") == 0)
 			return -1;
@@ -215,7 +228,8 @@ static void soften_before(struct finding *f, int64_t end)
 static void soften_survived(struct judge *j, struct finding *list)
 {
 	static const char *const finished[] = {"run.finished"}, *const connected[] = {"nccl.init-complete"},
-				 *const served[] = {"run.served"}, *const went_on[] = {"program.step", "run.finished"};
+				 *const served[] = {"run.served"}, *const went_on[] = {"program.step", "run.finished"},
+				 *const tests[] = {"run.tests-passed"}, *const restarts[] = {"elastic.restarting", "run.resumed"};
 	int toolchain = stage_by_name("toolchain", 9), container = stage_by_name("container", 9), host = stage_by_name("host", 4),
 	    network = stage_by_name("network", 7), launch = stage_by_name("launch", 6);
 	if (j->mode != JUDGE_EXPLAIN)
@@ -223,7 +237,11 @@ static void soften_survived(struct judge *j, struct finding *list)
 	int64_t end = last_good(j, finished, 1), init = last_good(j, connected, 1), answer = last_good(j, served, 1),
 		step = last_good(j, went_on, 2);
 	int companion = stage_by_name("companion", 9);
+	/* Tests print the errors that they expect; and a group of workers that was restarted, and failed no more, has recovered. */
+	int64_t recovered = has_failure(j, NULL) ? -1 : last_good(j, restarts, 2), passed = last_good(j, tests, 1);
 	for (struct finding *f = list; f; f = f->next) {
+		soften_before(f, recovered);
+		soften_before(f, passed);
 		if (f->stage <= toolchain || f->stage == container || f->stage == host || f->stage == launch)
 			soften_before(f, end);
 		if (f->stage == network)
@@ -436,18 +454,6 @@ static void count_explained(struct judge *j, struct finding *f)
 }
 
 /* -- verdict ------------------------------------------------------------------------------------------------------------ */
-
-/* A line that tells of a failure; of this class where one is given. */
-static bool has_failure(const struct judge *j, const char *wanted)
-{
-	bool fails;
-	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
-		const char *class = facts_get_text(event, event__class);
-		if (class && (!wanted || strcmp(class, wanted) == 0) && facts_get_bool(event, event__failure, &fails) && fails)
-			return true;
-	}
-	return false;
-}
 
 static void stages(struct judgement *ret, const struct stage_seen *seen)
 {

@@ -56,6 +56,33 @@ static bool went_on(const struct logs *l, const struct logs_event *e)
 	return steps >= STEPS_ENOUGH;
 }
 
+static bool had_ended(const struct logs *l, const struct logs_event *e)
+{
+	for (size_t i = 0; i < l->event_count; i++)
+		if (logs_event_pattern(l, l->event[i])->tells == LOGS_END && l->event[i]->file == e->file && l->event[i]->line < e->line)
+			return true;
+	return false;
+}
+
+#define IGNORED_LINES 12 /* of a traceback below "Exception ignored in" */
+
+static bool was_ignored(const struct logs *l, const struct logs_event *e)
+{
+	for (size_t i = 0; i < l->event_count; i++) {
+		const struct logs_event *head = l->event[i];
+		if (logs_event_pattern(l, head)->tells == LOGS_IGNORED && head->file == e->file && head->line < e->line &&
+			e->last_line <= head->last_line + IGNORED_LINES &&
+			(e->last_line <= head->line + IGNORED_LINES || e->line > head->last_line))
+			return true;
+	}
+	return false;
+}
+
+static bool is_failure(const struct logs *l, const struct logs_event *e, enum logs_tells tells)
+{
+	return !went_on(l, e) && !was_ignored(l, e) && !(tells == LOGS_SHUTDOWN && had_ended(l, e));
+}
+
 static void one_event(const struct logs *l, const struct logs_event *e, int64_t seq, struct facts *f)
 {
 	static const char *const classes[] = {"evidence", "consequence", "advice", "noise"};
@@ -71,8 +98,8 @@ static void one_event(const struct logs *l, const struct logs_event *e, int64_t 
 	facts_int(row, event__line, (int64_t)e->line, NULL);
 	facts_int(row, event__seq, seq, NULL);
 	facts_int(row, event__count, (int64_t)e->count, NULL);
-	if (p->tells == LOGS_FAILURE)
-		facts_bool(row, event__failure, !went_on(l, e), NULL);
+	if (p->tells == LOGS_FAILURE || p->tells == LOGS_SHUTDOWN)
+		facts_bool(row, event__failure, is_failure(l, e, p->tells), NULL);
 	/* A bare number in front of lines ("3: ") is the launcher's task: its rank unless something better is known. */
 	int64_t rank = e->rank != PREFIX_UNSET ? e->rank : e->number;
 	if (rank != PREFIX_UNSET)

@@ -41,11 +41,19 @@ static bool is_quoted_item(struct str s)
 
 static bool is_statement(struct str s)
 {
-	static const char *const starts[] = {"raise ", "if \"", "if '", "elif \"", "elif '", "print(\"", "print('", "print(f\"", "print(f'",
-		"logger.", "logging.", "log.error(", "log.warning(", "warnings.warn(", "assert \"", "assert '", "self.assert",
-		"with pytest.raises(", "with self.assertRaises", "TORCH_CHECK(", "C10_THROW", "throw ", "LOG(", "std::cerr", "std::cout",
-		"fprintf(stderr", "printf(\"", "return \"", "return '", "msg = \"", "msg = f\""};
+	static const char *const starts[] = {"raise ", "except ", "// ", "if \"", "if '", "elif \"", "elif '", "print(\"", "print('",
+		"print(f\"", "print(f'", "logger.", "logging.", "log.error(", "log.warning(", "warnings.warn(", "assert \"", "assert '",
+		"self.assert", "with pytest.raises(", "with self.assertRaises", "TORCH_CHECK(", "C10_THROW", "throw ", "LOG(", "std::cerr",
+		"std::cout", "fprintf(stderr", "printf(\"", "return \"", "return '", "msg = \"", "msg = f\"", "WARN(\"", "INFO(",
+		"ERROR(\"", "CHECK("};
 	return starts_with_one(s, starts, COUNT(starts));
+}
+
+/* A line of a patch, which stands as it is in the file behind its sign. */
+static struct str skip_sign(struct str s)
+{
+	bool sign = s.len > 1 && (s.ptr[0] == '+' || s.ptr[0] == '-') && s.ptr[1] != s.ptr[0];
+	return sign ? str_trim(str_skip(s, 1)) : s;
 }
 
 /* In a traceback a source line follows the one that says where it stands. */
@@ -56,6 +64,7 @@ static bool is_code(struct str s, struct str before)
 		return is_statement(rest) || is_quoted_item(rest) || (rest.len && (rest.ptr[0] == '"' || rest.ptr[0] == '#'));
 	if (is_quoted_item(s))
 		return true;
+	s = skip_sign(s);
 	return is_statement(s) && !str_has(before, "File \"") && !str_has(before, "^^") && !str_has(before, "line ");
 }
 
