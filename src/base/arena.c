@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/banned.h"
+#include "base/pages.h"
 
 #define BLOCK_BYTES ((size_t)64 * 1024)
+#define LARGE_BYTES ((size_t)256 * 1024)
 #define ALIGN (sizeof(max_align_t))
 
 struct block {
@@ -63,6 +65,8 @@ void *arena_raw(struct arena *a, size_t size)
 		struct block *fresh = malloc(sizeof *fresh + room);
 		if (!fresh)
 			die("out of memory");
+		if (room >= LARGE_BYTES)
+			pages_take(fresh, sizeof *fresh + room);
 		*fresh = (struct block){.size = room};
 		a->total += room;
 		if (b && room == size) {

@@ -50,12 +50,16 @@ static void close_file(struct inspect_file *f)
 	host_file_close(f->file);
 }
 
-static void digest_file(struct cli *c, struct inspect_file *f)
+/* All but the GPU code goes through the door, which keeps it for the loader. */
+static void digest_file(struct cli *c, struct host *door, struct inspect_file *f)
 {
 	struct buf text = BUF_MAX((size_t)4 << 20);
 	char version[32];
-	f->digest = ELF_DIGEST_NONE;
-	f->error = parse_elf_digest_write(&f->elf, f->code, ELF_DIGEST_LINK | ELF_DIGEST_CODE, &text);
+	f->error = collect_binary(door, c->arena, f->path, ELF_DIGEST_LINK, &f->digest);
+	if (f->error == 0)
+		f->error = parse_elf_digest_write(&f->elf, f->code, ELF_DIGEST_CODE, &text);
+	if (f->error < 0)
+		f->digest = ELF_DIGEST_NONE;
 	parse_elf_digest_read(c->arena, buf_view(&text), &f->digest);
 	buf_free(&text);
 	f->version = f->digest.nccl ? f->digest.nccl : f->digest.rccl ? f->digest.rccl : f->digest.version;
@@ -190,7 +194,7 @@ void inspect_read(struct cli *c, struct host *door, struct inspect_file *files, 
 		for (size_t i = first; i < first + n; i++) {
 			struct inspect_file *f = &files[i];
 			if (f->error == 0)
-				digest_file(c, f);
+				digest_file(c, door, f);
 			if (f->error == 0 && f->elf.bits == 64 && !f->elf.big_endian && f->elf.has_dynamic) {
 				l = load_file(c, door, f, l);
 				find_undefined(c, door, f, count == 1);

@@ -1,9 +1,9 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/pages.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 
@@ -178,17 +178,13 @@ static void keep_memory(void)
 	mallopt(M_TOP_PAD, 1 << 20);
 }
 
-#define FIRST_MEMORY ((size_t)1 << 20)
+#define FIRST_MEMORY ((size_t)1 << 20) /* what every command needs */
 
-/* What every command needs is taken from the kernel in one call: page by page, each first touch interrupts the program, which in a virtual
- * machine takes longer than all else that a small command does. A kernel before 5.14 refuses, and nothing is lost. */
 static void take_memory(void)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	char *p = malloc(FIRST_MEMORY);
-	uintptr_t first = ((uintptr_t)p + page - 1) & ~(page - 1);
+	void *p = malloc(FIRST_MEMORY);
 	if (p)
-		madvise((void *)first, ((uintptr_t)p + FIRST_MEMORY - first) & ~(page - 1), MADV_POPULATE_WRITE);
+		pages_take(p, FIRST_MEMORY);
 	free(p);
 }
 

@@ -42,7 +42,7 @@ struct scan {
 
 /* -- names -------------------------------------------------------------------------------------------------------------- */
 
-static size_t hash_name(const char *s)
+static size_t hash_of(const char *s)
 {
 	uint64_t x = 1469598103934665603u;
 	for (; *s; s++)
@@ -52,7 +52,7 @@ static size_t hash_name(const char *s)
 
 static struct package *find(const struct scan *s, const char *canonical)
 {
-	for (size_t i = s->bucket[hash_name(canonical) % BUCKETS]; i; i = s->all[i - 1].next)
+	for (size_t i = s->bucket[hash_of(canonical) % BUCKETS]; i; i = s->all[i - 1].next)
 		if (strcmp(s->all[i - 1].canonical, canonical) == 0)
 			return &s->all[i - 1];
 	return NULL;
@@ -60,7 +60,7 @@ static struct package *find(const struct scan *s, const char *canonical)
 
 static void remember(struct scan *s, size_t position)
 {
-	size_t *first = &s->bucket[hash_name(s->all[position].canonical) % BUCKETS];
+	size_t *first = &s->bucket[hash_of(s->all[position].canonical) % BUCKETS];
 	s->all[position].next = *first;
 	*first = position + 1;
 }
@@ -589,11 +589,13 @@ struct owned {
 	const char *path;
 	const struct package *owner;
 	struct dist_record record;
+	size_t next; /* position + 1 of the next one whose path has the same hash; 0: it is the last */
 };
 
 struct owners {
 	struct owned *all;
 	size_t count, cap;
+	size_t *bucket, buckets; /* after index_owners: position + 1 of the first one; 0: none */
 };
 
 static bool is_library(struct str path)
@@ -615,11 +617,22 @@ static const char *path_of(struct scan *s, const struct package *p, const struct
 	return path[0] == '/' ? path : collect_path_clean(s->c->arena, arena_printf(s->c->arena, "%s/%s", p->location, path));
 }
 
+static void index_owners(struct arena *a, struct owners *o)
+{
+	o->buckets = o->count + 1;
+	o->bucket = arena_array(a, o->buckets, sizeof *o->bucket);
+	for (size_t i = o->count; i > 0; i--) {
+		size_t *first = &o->bucket[hash_of(o->all[i - 1].path) % o->buckets];
+		o->all[i - 1].next = *first;
+		*first = i;
+	}
+}
+
 static const struct package *other_owner(const struct owners *o, const char *path, const struct package *p)
 {
-	for (size_t i = 0; i < o->count; i++)
-		if (o->all[i].owner != p && strcmp(o->all[i].path, path) == 0)
-			return o->all[i].owner;
+	for (size_t i = o->bucket[hash_of(path) % o->buckets]; i; i = o->all[i - 1].next)
+		if (o->all[i - 1].owner != p && strcmp(o->all[i - 1].path, path) == 0)
+			return o->all[i - 1].owner;
 	return NULL;
 }
 
@@ -695,7 +708,7 @@ static void read_record(struct scan *s, const struct package *p, struct owners *
 		if (rc < 0 || !is_wanted(s, &r))
 			continue;
 		o->all = arena_grow(s->c->arena, o->all, o->count, &o->cap, sizeof *o->all);
-		o->all[o->count++] = (struct owned){path_of(s, p, &r), p, r};
+		o->all[o->count++] = (struct owned){.path = path_of(s, p, &r), .owner = p, .record = r};
 	}
 }
 
@@ -723,6 +736,7 @@ static void check_integrity(struct scan *s)
 	for (size_t i = 0; i < s->count; i++)
 		if (is_checked(s, &s->all[i]))
 			read_record(s, &s->all[i], &owners);
+	index_owners(s->c->arena, &owners);
 	if (s->c->deep)
 		hash_ahead(s, &owners);
 	for (size_t i = 0; i < owners.count; i++) {

@@ -548,6 +548,8 @@ static void find_symbols(struct elf *e, const struct dynamic *d)
 		e->versym_offset = off;
 		e->versym_count = e->symbol_count;
 	}
+	if (d->gnu_hash && parse_elf_offset(e, d->gnu_hash, &off, &left))
+		e->gnu_hash_offset = off;
 }
 
 static int read_dynamic(struct elf *e)

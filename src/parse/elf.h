@@ -90,7 +90,7 @@ struct elf {
 	uint64_t names_offset, names_size; /* of the dynamic strings in the file; size 0: none */
 	struct str dynstr; /* all of them; its last byte is followed by a terminator, or is one. A large table: empty until parse_elf_names
 			      or parse_elf_symbols */
-	uint64_t symtab_offset, versym_offset;
+	uint64_t symtab_offset, versym_offset, gnu_hash_offset; /* the last one 0: no such table */
 	size_t symbol_count, versym_count;
 	const unsigned char *symtab, *versym; /* NULL until parse_elf_symbols */
 };

@@ -19,11 +19,12 @@ struct elf_undefined {
 	size_t mask;
 };
 
+/* As DT_GNU_HASH has it. */
 static uint32_t hash(const char *s)
 {
-	uint32_t h = 2166136261u;
+	uint32_t h = 5381;
 	while (*s)
-		h = (h ^ (unsigned char)*s++) * 16777619u;
+		h = h * 33 + (unsigned char)*s++;
 	return h;
 }
 
@@ -76,24 +77,93 @@ bool parse_elf_undefined_any(const struct elf_undefined *u)
 	return u->left > 0;
 }
 
+/* The name of a symbol that others can use; NULL: it is undefined or local. */
+static const char *provided(const struct elf *provider, size_t index)
+{
+	const unsigned char *p = provider->symtab + index * 24;
+	uint32_t at = parse_u32(p);
+	return parse_u16(p + 6) == 0 || p[4] >> 4 == 0 || at >= provider->dynstr.len ? NULL : provider->dynstr.ptr + at;
+}
+
+static void resolve(struct elf_undefined *u, struct name *name)
+{
+	u->left -= !name->resolved;
+	name->resolved = true;
+}
+
+/* DT_GNU_HASH: a filter of 64-bit words, then for each bucket the index of its first symbol, then from symbol `first` on a hash for each,
+ * whose last bit ends the bucket. It says of most libraries that they have none of the names, so that their symbols need not be read. */
+struct gnu_hash {
+	uint32_t buckets, first, words, shift;
+	size_t symbols;
+	const char *filter, *bucket, *hashes;
+};
+
+#define GNU_HASH_MAX (64u << 20)
+
+static bool read_gnu_hash(const struct elf *e, struct gnu_hash *ret)
+{
+	struct str head, body;
+	if (!e->gnu_hash_offset || parse_elf_bytes(e, e->gnu_hash_offset, 16, 16, &head) < 0)
+		return false;
+	*ret = (struct gnu_hash){
+		parse_u32(head.ptr), parse_u32(head.ptr + 4), parse_u32(head.ptr + 8), parse_u32(head.ptr + 12), 0, 0, 0, 0};
+	if (!ret->buckets || !ret->words || (ret->words & (ret->words - 1)) || ret->shift > 31 || ret->first > e->symbol_count)
+		return false;
+	ret->symbols = e->symbol_count - ret->first;
+	uint64_t filter = ret->words * 8ull, bucket = ret->buckets * 4ull;
+	if (parse_elf_bytes(e, e->gnu_hash_offset + 16, filter + bucket + ret->symbols * 4ull, GNU_HASH_MAX, &body) < 0)
+		return false;
+	ret->filter = body.ptr;
+	ret->bucket = ret->filter + filter;
+	ret->hashes = ret->bucket + bucket;
+	return true;
+}
+
+static bool may_have(const struct gnu_hash *t, uint32_t h)
+{
+	uint64_t bits = 1ull << h % 64 | 1ull << (h >> t->shift) % 64;
+	return (parse_u64(t->filter + (h / 64 & (t->words - 1)) * 8ull) & bits) == bits;
+}
+
+static void look_up(struct elf_undefined *u, struct name *name, struct elf *provider, const struct gnu_hash *t)
+{
+	if (!may_have(t, name->hash))
+		return;
+	uint32_t start = parse_u32(t->bucket + name->hash % t->buckets * 4ull);
+	if (!start || start < t->first)
+		return; /* an empty bucket */
+	for (size_t i = start - t->first; i < t->symbols; i++) {
+		uint32_t h = parse_u32(t->hashes + i * 4);
+		if ((h | 1) == (name->hash | 1) && parse_elf_symbols(provider) == 0) {
+			const char *text = provided(provider, t->first + i);
+			if (text && strcmp(text, name->text) == 0)
+				resolve(u, name);
+		}
+		if (h & 1)
+			return;
+	}
+}
+
 void parse_elf_undefined_take(struct elf_undefined *u, struct elf *provider)
 {
+	struct gnu_hash table;
+	if (read_gnu_hash(provider, &table)) {
+		for (size_t i = 0; i < u->count && u->left; i++)
+			if (!u->names[i].resolved)
+				look_up(u, &u->names[i], provider, &table);
+		return;
+	}
 	if (!u->left || parse_elf_symbols(provider) < 0)
 		return;
 	for (size_t i = 1; i < provider->symbol_count && u->left; i++) {
-		const unsigned char *p = provider->symtab + i * 24;
-		uint32_t at = parse_u32(p);
-		if (parse_u16(p + 6) == 0 || p[4] >> 4 == 0 || at >= provider->dynstr.len)
-			continue; /* undefined, or local */
-		const char *text = provider->dynstr.ptr + at;
-		uint32_t b = beginning_of(text);
-		if (!(u->beginning[b / 64] >> b % 64 & 1))
+		const char *text = provided(provider, i);
+		uint32_t b = text ? beginning_of(text) : 0;
+		if (!text || !(u->beginning[b / 64] >> b % 64 & 1))
 			continue;
 		uint32_t slot = *slot_of(u, text, hash(text));
-		if (slot && !u->names[slot - 1].resolved) {
-			u->names[slot - 1].resolved = true;
-			u->left--;
-		}
+		if (slot)
+			resolve(u, &u->names[slot - 1]);
 	}
 }
 
