@@ -1,4 +1,4 @@
-/* Archives of tar from strangers, and short texts that may be wrapped, each way of joining their lines. */
+/* Archives of tar and of zip from strangers, and short texts that may be wrapped, each way of joining their lines. */
 #include <stdint.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include "logs/logs.h"
 #include "logs/tape.h"
+#include "logs/zip_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -56,6 +57,26 @@ static void walk(const uint8_t *data, size_t size)
 	logs_input_free(t.in);
 }
 
+static void walk_zip(const uint8_t *data, size_t size)
+{
+	struct source s = {data, size};
+	struct zip_stream *z = calloc(1, sizeof *z);
+	char piece[777];
+	size_t files = 0, total = 0;
+	ssize_t got;
+	if (!z)
+		abort();
+	z->in = logs_input_new(give, &s);
+	while (files++ < 1000 && zip_stream_next(z))
+		while (files % 3 && total < (size_t)64 << 20 && (got = zip_stream_read(z, piece, sizeof piece)) > 0)
+			total += (size_t)got;
+	if (strnlen(z->name, sizeof z->name) == sizeof z->name)
+		__builtin_trap();
+	logs_input_free(z->in);
+	zip_stream_close(z);
+	free(z);
+}
+
 static void join(const uint8_t *data, size_t size)
 {
 	for (int way = UNWRAP_SURE; way <= UNWRAP_AT_WORDS; way++) {
@@ -82,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	memcpy(copy, data, size);
 	join(copy, size);
+	walk_zip(copy, size);
 	mend(copy, size);
 	walk(copy, size);
 	free(copy);

@@ -301,11 +301,13 @@ static void report_problems(struct explaining *x)
 		if (!f->problem || f->error || said++ >= 5)
 			continue;
 		cli_fail(c, 0, cli_tr(c, "%s: %s; what stands before that was read", "%s：%s；此前的内容已读取"), f->name,
-			!c->chinese                               ? f->problem
-				: strstr(f->problem, "too early") ? "压缩文件不完整"
-				: strstr(f->problem, "broken")    ? "压缩文件在此处损坏"
-				: strstr(f->problem, "absurd")    ? "解压后大得离谱，已停止读取"
-								  : "解压所需内存超过 Davy 的上限");
+			!c->chinese                                   ? f->problem
+				: strstr(f->problem, "too early")     ? "压缩文件不完整"
+				: strstr(f->problem, "broken")        ? "压缩文件在此处损坏"
+				: strstr(f->problem, "absurd")        ? "解压后大得离谱，已停止读取"
+				: strstr(f->problem, "encrypted")     ? "其中有加密的文件"
+				: strstr(f->problem, "does not know") ? "其中有文件采用了不支持的压缩方式"
+								      : "解压所需内存超过 Davy 的上限");
 	}
 }
 

@@ -131,7 +131,8 @@ static size_t start_plain(struct logs_input *in, const char *text, size_t n)
 		in->encoding = UTF16_BE;
 		return 2;
 	}
-	in->encoding = guess_encoding(p, n < 512 ? n : 512);
+	if (n < 4 || memcmp(p, "PK\3\4", 4) != 0) /* a zip archive begins with many zeros */
+		in->encoding = guess_encoding(p, n < 512 ? n : 512);
 	return 0;
 }
 

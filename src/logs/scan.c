@@ -11,6 +11,7 @@
 #include "logs/notes.h"
 #include "logs/tape.h"
 #include "logs/told.h"
+#include "logs/zip_stream.h"
 
 #define CHUNK ((size_t)LOGS_SMALL)
 #define LINE_MAX_BYTES ((size_t)64 << 10) /* longer lines are cut into pieces */
@@ -591,9 +592,35 @@ static void scan_plain(struct logs *l, unsigned file, struct logs_input *in)
 
 static int scan_any(struct logs *l, unsigned file, logs_read_fn *read, void *arg, int depth);
 
+/* An archive of either kind, stepped through file by file. */
+struct bundle {
+	bool (*next)(struct bundle *b);
+	logs_read_fn *read;
+	void *state; /* struct tape or struct zip_stream */
+	const char *name, *problem;
+};
+
+static bool next_of_tape(struct bundle *b)
+{
+	struct tape *t = b->state;
+	bool more = tape_next(t);
+	b->name = t->name;
+	b->problem = t->problem;
+	return more;
+}
+
+static bool next_of_zip(struct bundle *b)
+{
+	struct zip_stream *z = b->state;
+	bool more = zip_stream_next(z);
+	b->name = z->name;
+	b->problem = z->problem;
+	return more;
+}
+
 /* A file of an archive of which the first bytes were read already. */
 struct member {
-	struct tape *tape;
+	struct bundle *bundle;
 	char head[4096];
 	size_t at, have;
 };
@@ -602,60 +629,77 @@ static ssize_t member_read(void *arg, void *p, size_t n)
 {
 	struct member *m = arg;
 	if (m->at == m->have)
-		return tape_read(m->tape, p, n);
+		return m->bundle->read(m->bundle->state, p, n);
 	size_t k = m->have - m->at < n ? m->have - m->at : n;
 	memcpy(p, m->head + m->at, k);
 	m->at += k;
 	return (ssize_t)k;
 }
 
-static void member_open(struct member *m, struct tape *t)
+static void member_open(struct member *m, struct bundle *b)
 {
 	ssize_t got;
-	m->tape = t;
+	m->bundle = b;
 	m->at = m->have = 0;
-	while (m->have < sizeof m->head && (got = tape_read(t, m->head + m->have, sizeof m->head - m->have)) > 0)
+	while (m->have < sizeof m->head && (got = b->read(b->state, m->head + m->have, sizeof m->head - m->have)) > 0)
 		m->have += (size_t)got;
 }
 
 /* What the caller wants whole (a Flight Recorder dump) is given to it. */
 static bool give_whole(struct logs *l, struct member *m, const char *name)
 {
-	uint64_t size = m->have + m->tape->left;
-	char *bytes;
-	size_t have = 0;
+	struct buf b = BUF_MAX(LOGS_WHOLE_MAX);
+	char piece[65536];
 	ssize_t got;
-	if (!l->wants || size > LOGS_WHOLE_MAX || !l->wants(l->taker, name, str_n(m->head, m->have)) || !(bytes = malloc((size_t)size + 1)))
+	if (!l->wants || !l->wants(l->taker, name, str_n(m->head, m->have)))
 		return false;
-	while (have < size && (got = member_read(m, bytes + have, (size_t)size - have)) > 0)
-		have += (size_t)got;
-	l->give(l->taker, name, str_n(bytes, have));
-	free(bytes);
+	while ((got = member_read(m, piece, sizeof piece)) > 0)
+		buf_add(&b, piece, (size_t)got);
+	l->give(l->taker, name, buf_view(&b));
+	buf_free(&b);
 	return true;
 }
 
 /* Each file of an archive is a file of its own. */
-static void scan_tape(struct logs *l, unsigned file, struct logs_input *in, int depth)
+static void scan_bundle(struct logs *l, unsigned file, struct logs_input *in, struct bundle *b, int depth)
 {
-	struct tape t = {.in = in};
 	struct member m;
 	char own[512], name[1600];
 	pthread_mutex_lock(&l->private->lock);
 	snprintf(own, sizeof own, "%s", l->file[file].name);
 	l->file[file].is_archive = true;
 	pthread_mutex_unlock(&l->private->lock);
-	for (size_t i = 0; i < TAPE_FILES_MAX && tape_next(&t); i++) {
-		snprintf(name, sizeof name, "%s/%s", own, t.name);
-		member_open(&m, &t);
+	for (size_t i = 0; i < TAPE_FILES_MAX && b->next(b); i++) {
+		snprintf(name, sizeof name, "%s/%s", own, b->name);
+		member_open(&m, b);
 		if (!m.have || give_whole(l, &m, name))
 			continue;
 		scan_any(l, logs_add_file(l, name), member_read, &m, depth + 1);
 	}
 	pthread_mutex_lock(&l->private->lock);
 	l->file[file].packing = logs_input_packing(in);
-	l->file[file].problem = t.problem ? t.problem : logs_input_problem(in);
+	l->file[file].problem = b->problem ? b->problem : logs_input_problem(in);
 	l->file[file].error = logs_input_error(in);
 	pthread_mutex_unlock(&l->private->lock);
+}
+
+static void scan_tape(struct logs *l, unsigned file, struct logs_input *in, int depth)
+{
+	struct tape t = {.in = in};
+	struct bundle b = {.next = next_of_tape, .read = tape_read, .state = &t};
+	scan_bundle(l, file, in, &b, depth);
+}
+
+static void scan_zip(struct logs *l, unsigned file, struct logs_input *in, int depth)
+{
+	struct zip_stream *z = calloc(1, sizeof *z);
+	if (!z)
+		abort();
+	z->in = in;
+	struct bundle b = {.next = next_of_zip, .read = zip_stream_read, .state = z};
+	scan_bundle(l, file, in, &b, depth);
+	zip_stream_close(z);
+	free(z);
 }
 
 static int scan_any(struct logs *l, unsigned file, logs_read_fn *read, void *arg, int depth)
@@ -665,6 +709,8 @@ static int scan_any(struct logs *l, unsigned file, logs_read_fn *read, void *arg
 	size_t n = logs_input_peek(in, &head);
 	if (depth < TAPE_DEPTH_MAX && tape_is_archive(head, n))
 		scan_tape(l, file, in, depth);
+	else if (depth < TAPE_DEPTH_MAX && zip_stream_is_archive(head, n))
+		scan_zip(l, file, in, depth);
 	else
 		scan_plain(l, file, in);
 	int error = n ? 0 : logs_input_error(in);

@@ -12,14 +12,24 @@ static bool is_mine(const unsigned char *head, size_t n)
 	return n >= 3 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8;
 }
 
-static void *open_gzip(void)
+static void *open_stream(int window)
 {
 	z_stream *z = calloc(1, sizeof(*z));
-	if (z && inflateInit2(z, 16 + MAX_WBITS) != Z_OK) {
+	if (z && inflateInit2(z, window) != Z_OK) {
 		free(z);
 		return NULL;
 	}
 	return z;
+}
+
+static void *open_gzip(void)
+{
+	return open_stream(16 + MAX_WBITS);
+}
+
+static void *open_deflate(void)
+{
+	return open_stream(-MAX_WBITS);
 }
 
 static int step(void *state, struct unpack_io *io)
@@ -47,6 +57,14 @@ static void close_gzip(void *state)
 	free(state);
 }
 
+static bool is_nobodys(const unsigned char *head, size_t n)
+{
+	(void)head;
+	(void)n;
+	return false;
+}
+
+const struct unpacker unpack_deflate = {"deflate", is_nobodys, open_deflate, step, close_gzip};
 const struct unpacker unpack_gzip = {"gzip", is_mine, open_gzip, step, close_gzip};
 
 /* -- raw deflate data, at any offset ------------------------------------------------------------------------------------- */

@@ -35,5 +35,6 @@ int pack_zstd(void *state, const void *p, size_t n, enum pack_how how, struct bu
 void pack_zstd_close(void *state);
 
 extern const struct unpacker unpack_gzip, unpack_zstd, unpack_xz;
+extern const struct unpacker unpack_deflate; /* raw, as in zip archives: nothing tells it from other bytes */
 
 #endif

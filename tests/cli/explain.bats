@@ -138,6 +138,50 @@ print(rc, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 96 << 10)' "$
 	run -0 "$davy" explain fine.log
 }
 
+@test "archives of zip, also written to a pipe: each file counts for itself; cut, encrypted, packed in another way, bombs" {
+	mkdir -p run/attempt_0
+	for r in 0 1 2 3; do mkdir run/attempt_0/$r; echo 'ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.' > run/attempt_0/$r/stderr.log; done
+	echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB' > run/attempt_0/2/stderr.log
+	python3 - <<-'MAKE'
+		import io, os, zipfile
+		class Pipe(io.RawIOBase):
+		    def __init__(self, f): self.f = f
+		    def writable(self): return True
+		    def write(self, b): return self.f.write(b)
+		def pack(name, how, pipe=False, more=()):
+		    with open(name, "wb") as f, zipfile.ZipFile(Pipe(f) if pipe else f, "w", how) as z:
+		        z.writestr("run/", "")
+		        for r in range(4):
+		            z.write("run/attempt_0/%d/stderr.log" % r)
+		        for n, text in more:
+		            z.writestr(n, text)
+		pack("deflated.zip", zipfile.ZIP_DEFLATED); pack("stored.zip", zipfile.ZIP_STORED); pack("pipe.zip", zipfile.ZIP_DEFLATED, True)
+		pack("other.zip", zipfile.ZIP_DEFLATED); pack("nested.zip", zipfile.ZIP_DEFLATED)
+		with zipfile.ZipFile("other.zip", "a", zipfile.ZIP_BZIP2) as z: z.writestr("late.log", "step 1\n" * 100)
+		with zipfile.ZipFile("nested.zip", "w") as z: z.write("deflated.zip")
+		pack("long.zip", zipfile.ZIP_DEFLATED, more=[("noise.bin", os.urandom(200000))])
+		whole = open("long.zip", "rb").read(); open("cut.zip", "wb").write(whole[:100000])
+		secret = bytearray(open("stored.zip", "rb").read()); at = secret.find(b"PK\3\4", 30); secret[at + 6] |= 1; open("secret.zip", "wb").write(secret)
+		with zipfile.ZipFile("bomb.zip", "w", zipfile.ZIP_DEFLATED) as z:
+		    with z.open("zeros.log", "w", force_zip64=True) as f:
+		        for _ in range(2200): f.write(b"0123456 " * (1 << 17))
+	MAKE
+	for f in deflated.zip stored.zip pipe.zip other.zip nested.zip cut.zip secret.zip; do
+		run --separate-stderr "$davy" explain --json $f
+		[ "$(cause <<<"$output")" = "program.gpu-out-of-memory 2" ] || { echo "$f: $(cause <<<"$output") $stderr"; false; }
+		case $f in
+		other.zip) [[ "$stderr" == *"packed in a way that Davy does not know"* ]] ;;
+		cut.zip) [[ "$stderr" == *"the archive ends too early"* ]] ;;
+		secret.zip) [[ "$stderr" == *"encrypted"* ]] ;;
+		*) [ -z "$stderr" ] ;;
+		esac || { echo "$f: $stderr"; false; }
+	done
+	run --separate-stderr "$davy" explain --json - < pipe.zip
+	[ "$(cause <<<"$output")" = "program.gpu-out-of-memory 2" ]
+	run --separate-stderr timeout 60 "$davy" explain bomb.zip
+	[[ "$stderr" == *"absurd size"* ]]
+}
+
 @test "archives of tar, packed or not: each file counts for itself, a cut one as far as it goes" {
 	mkdir -p run/attempt_0
 	for r in 0 1 2 3; do mkdir run/attempt_0/$r; echo 'ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.' > run/attempt_0/$r/stderr.log; done
