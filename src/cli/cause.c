@@ -100,6 +100,7 @@ int cli_cause(struct cli *c)
 	if (c->options.json) {
 		json_open(&w, NULL, '{');
 		json_text(&w, "schema", "davy/1");
+		json_text(&w, "version", DAVY_VERSION);
 		json_text(&w, "command", "cause");
 		json_open(&w, "causes", '[');
 	} else if (list) {

@@ -453,7 +453,7 @@ static int show(struct explaining *x)
 	if ((c->options.timeline || c->options.all) && !c->options.json) {
 		struct buf out = BUF_MAX((size_t)64 << 20);
 		if (c->options.all)
-			timeline_all(x->facts, &out);
+			timeline_all(c, x->facts, &out);
 		else
 			timeline_in_order(c, x->facts, &out);
 		cli_print(&out, 0);

@@ -128,18 +128,48 @@ static const char *outcome_text(struct cli *c, const struct history_attempt *a)
 		: text;
 }
 
+static const char *const group_names[][2] = {{"command", "命令参数"}, {"file", "文件"}, {"code", "代码提交"}, {"variable", "环境变量"},
+	{"nccl.conf", "nccl.conf 设置"}, {"machine", "机器"}, {"limit", "资源限制"}, {"system", "操作系统"}, {"sysctl", "内核参数"},
+	{"mount", "文件系统"}, {"container", "容器"}, {"driver", "驱动"}, {"hardware", "硬件"}, {"network", "网络"}, {"rdma", "RDMA"},
+	{"python", "Python 解释器"}, {"package", "软件包"}, {"libraries", "动态库"}, {"search-path", "模块搜索路径"},
+	{"programs", "工具程序"}, {"purpose", "用途"}};
+#define GROUP_NAMES (sizeof group_names / sizeof group_names[0])
+
 static const char *group_text(struct cli *c, const struct history_thing *t)
 {
-	static const char *const names[][2] = {{"command", "命令参数"}, {"file", "文件"}, {"code", "代码提交"}, {"variable", "环境变量"},
-		{"nccl.conf", "nccl.conf 设置"}, {"machine", "机器"}, {"limit", "资源限制"}, {"system", "操作系统"}, {"sysctl", "内核参数"},
-		{"mount", "文件系统"}, {"container", "容器"}, {"driver", "驱动"}, {"hardware", "硬件"}, {"network", "网络"},
-		{"rdma", "RDMA"}, {"python", "Python 解释器"}, {"package", "软件包"}, {"libraries", "动态库"},
-		{"search-path", "模块搜索路径"}, {"programs", "工具程序"}, {"purpose", "用途"}};
 	const char *text = t->group;
-	for (size_t i = 0; c->chinese && i < sizeof names / sizeof names[0]; i++)
-		if (strcmp(t->group, names[i][0]) == 0)
-			text = names[i][1];
+	for (size_t i = 0; c->chinese && i < GROUP_NAMES; i++)
+		if (strcmp(t->group, group_names[i][0]) == 0)
+			text = group_names[i][1];
 	return t->name ? arena_printf(c->arena, "%s %s", text, t->name) : text;
+}
+
+/* "package torch, driver +2" as it was recorded, in the reader's language. */
+static const char *changed_text(struct cli *c, const char *changed)
+{
+	struct str rest = str_of(changed ? changed : ""), part;
+	struct buf b = BUF_MAX(4096);
+	if (!c->chinese || !rest.len)
+		return rest.ptr;
+	size_t more = str_rfind_char(rest, '+');
+	int64_t left = 0;
+	if (more != SIZE_MAX && more > 0 && rest.ptr[more - 1] == ' ' && str_to_int(str_skip(rest, more + 1), &left) == 0)
+		rest = str_slice(rest, 0, more - 1);
+	while (str_next_field(&rest, ',', &part)) {
+		part = str_trim(part);
+		struct str word = str_slice(part, 0, str_find_char(part, ' ', 0));
+		const char *name = NULL;
+		for (size_t i = 0; i < GROUP_NAMES; i++)
+			if (str_is(word, group_names[i][0]))
+				name = group_names[i][1];
+		buf_fmt(&b, "%s%s%.*s", b.len ? "、" : "", name ? name : "", (int)(part.len - (name ? word.len : 0)),
+			part.ptr + (name ? word.len : 0));
+	}
+	if (left)
+		buf_fmt(&b, " 等，另有 %lld 项", (long long)left);
+	const char *text = arena_strndup(c->arena, b.ptr ? b.ptr : "", b.len);
+	buf_free(&b);
+	return text;
 }
 
 /* -- the list ------------------------------------------------------------------------------------------------------------ */
@@ -179,10 +209,10 @@ static void list_line(struct past *p, const struct history_attempt *a)
 		buf_fmt(out,
 			cli_tr(c, "      ! %lld changes at once since %lld: %s\n",
 				"      ! 与第 %2$lld 次相比同时改变了 %1$lld 处：%3$s\n"),
-			(long long)a->changes, (long long)a->since, a->changed ? a->changed : "");
+			(long long)a->changes, (long long)a->since, changed_text(c, a->changed));
 	else if (a->changes == 1)
 		buf_fmt(out, cli_tr(c, "        since %lld: %s\n", "        与第 %lld 次相比：%s\n"), (long long)a->since,
-			a->changed ? a->changed : "");
+			changed_text(c, a->changed));
 	if (a->note)
 		buf_fmt(out, "        %s\n", a->note);
 }
@@ -325,7 +355,7 @@ static int show(struct past *p)
 	if (a->since)
 		named(p, cli_tr(c, "changed", "变化"),
 			a->changes ? arena_printf(c->arena, cli_tr(c, "since attempt %lld: %s", "与第 %lld 次相比：%s"),
-					     (long long)a->since, a->changed ? a->changed : "")
+					     (long long)a->since, changed_text(c, a->changed))
 				   : arena_printf(c->arena, cli_tr(c, "nothing since attempt %lld", "与第 %lld 次相比没有变化"),
 					     (long long)a->since));
 	for (size_t i = 0; i < a->rank_count; i++)

@@ -30,6 +30,8 @@ static void schema_json(struct json_writer *w)
 	static const char *const types[] = {"int", "real", "text", "bool"};
 	json_open(w, NULL, '{');
 	json_text(w, "schema", "davy/1");
+	json_text(w, "version", DAVY_VERSION);
+	json_text(w, "command", "query");
 	json_open(w, "tables", '{');
 	for (int t = 0; t < TABLE_COUNT; t++) {
 		struct facts_table_info info = facts_table((enum facts_table)t);
@@ -57,6 +59,7 @@ static int print_json(struct cli *c, struct store_query *q, struct buf *out)
 	int rc, n = 0, columns = store_columns(q);
 	json_open(&w, NULL, '{');
 	json_text(&w, "schema", "davy/1");
+	json_text(&w, "version", DAVY_VERSION);
 	json_text(&w, "command", "query");
 	json_open(&w, "rows", '[');
 	while ((rc = store_step(q)) > 0 && n++ < ROWS_MAX && out->len < BYTES_MAX) {

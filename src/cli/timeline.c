@@ -14,7 +14,20 @@ static bool is_noise(const struct facts_row *row)
 	return class && strcmp(class, "noise") == 0;
 }
 
-static void print_row(const struct facts_row *row, const char *clock, struct buf *out)
+/* As wide as the column. */
+static const char *class_text(struct cli *c, const struct facts_row *row)
+{
+	static const char *const names[][3] = {{"evidence", "evidence    ", "证据        "},
+		{"consequence", "consequence ", "后果        "}, {"advice", "advice      ", "提示        "},
+		{"noise", "noise       ", "无害        "}};
+	const char *class = facts_get_text(row, event__class);
+	for (size_t i = 0; class && i < sizeof names / sizeof names[0]; i++)
+		if (strcmp(class, names[i][0]) == 0)
+			return cli_tr(c, names[i][1], names[i][2]);
+	return "            ";
+}
+
+static void print_row(struct cli *c, const struct facts_row *row, const char *clock, struct buf *out)
 {
 	const char *text = facts_get_text(row, event__text), *file = facts_get_text(row, event__file),
 		   *host = facts_get_text(row, event__host);
@@ -28,17 +41,10 @@ static void print_row(const struct facts_row *row, const char *clock, struct buf
 		snprintf(who, sizeof who, "%s", host);
 	if (clock)
 		buf_fmt(out, "  %-15s", clock);
-	buf_fmt(out, "  %-10s %-12s %s:%lld  %.160s", who, facts_get_text(row, event__class), file ? file : "-", (long long)line,
-		text ? text : "");
+	buf_fmt(out, "  %-10s %s %s:%lld  ", who, class_text(c, row), file ? file : "-", (long long)line);
+	buf_str(out, str_cut(str_of(text ? text : ""), 160));
 	if (count > 1)
 		buf_fmt(out, "  (%lldx)", (long long)count);
-	buf_char(out, '\n');
-}
-
-void timeline_all(const struct facts *f, struct buf *out)
-{
-	for (const struct facts_row *row = f->first[TABLE_event]; row; row = row->next)
-		print_row(row, NULL, out);
 	buf_char(out, '\n');
 }
 
@@ -56,6 +62,21 @@ static int strength(const struct facts_row *row)
 {
 	const char *class = facts_get_text(row, event__class);
 	return !class ? 3 : strcmp(class, "evidence") == 0 ? 0 : strcmp(class, "consequence") == 0 ? 1 : 2;
+}
+
+void timeline_all(struct cli *c, const struct facts *f, struct buf *out)
+{
+	const struct facts_row *last = NULL;
+	for (const struct facts_row *row = f->first[TABLE_event]; row; row = row->next) {
+		bool same = last && tells_same(last, row);
+		if (last && !same)
+			print_row(c, last, NULL, out);
+		if (!same || strength(row) < strength(last))
+			last = row;
+	}
+	if (last)
+		print_row(c, last, NULL, out);
+	buf_char(out, '\n');
 }
 
 /* Days before each month, in a year without 29 February: a glog date has no year. */
@@ -119,6 +140,6 @@ void timeline_in_order(struct cli *c, const struct facts *f, struct buf *out)
 	if (n > 1)
 		qsort(m, n, sizeof *m, by_time);
 	for (size_t i = 0; i < n; i++)
-		print_row(m[i].row, clock_text(c, m[i].at), out);
+		print_row(c, m[i].row, clock_text(c, m[i].at), out);
 	buf_char(out, '\n');
 }

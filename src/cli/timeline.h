@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 
 /* Every event, by file and line. */
-void timeline_all(const struct facts *f, struct buf *out);
+void timeline_all(struct cli *c, const struct facts *f, struct buf *out);
 /* Without noise, by the clock as far as lines have a time. A line without one happens when the line above it in its file did: clocks of
  * files are compared, lines without any time keep their order. */
 void timeline_in_order(struct cli *c, const struct facts *f, struct buf *out);

@@ -11,10 +11,10 @@ struct zip_stream {
 	const char *problem; /* why it ended early, or what could not be read; NULL: nothing */
 	char raw[65536];     /* of the archive: raw[at..have) was taken from `in` and not used yet */
 	size_t at, have;
-	void *inflate;        /* of a deflated file */
-	bool deflated, ended; /* the file at hand; all its bytes were given */
-	bool sized;           /* its packed size is known */
-	uint64_t left;        /* packed bytes that nobody read yet, where that is known */
+	void *inflate;             /* of a deflated file */
+	bool deflated, ended;      /* the file at hand; all its bytes were given */
+	bool sized;                /* its packed size is known */
+	uint64_t left;             /* packed bytes that nobody read yet, where that is known */
 	uint64_t packed, unpacked; /* bytes of all files so far */
 };
 

@@ -98,6 +98,12 @@ print(rc, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 96 << 10)' "$
 		'[rank1]:[E1122 03:04:05.123456789 ProcessGroupNCCL.cpp:1595] [Rank 1] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered' > time.log
 	run "$davy" explain --timeline --color never time.log
 	[[ "${lines[0]}" == *03:04:05*"rank 1"* ]]
+	run "$davy" explain --timeline --lang zh_CN --color never time.log
+	[[ "${lines[0]}" == *证据* && "${lines[1]}" == *后果* && "$output" != *consequence* ]]
+	# A line that several patterns know is told once, as the strongest says.
+	run "$davy" explain --all --color never time.log
+	[ "$(grep -c 'evidence .*time.log:2' <<<"$output")" = 1 ]
+	[ "$(grep -c '^ .*time.log:2  ' <<<"$output")" = 1 ]
 }
 
 @test "whose log it is, by the file's name: torchrun's folders, rank files" {

@@ -43,6 +43,7 @@ attempt() { "$davy" run -q -- "$@" >/dev/null 2>&1 || true; }
 	run -0 "$davy" history
 	[[ "$output" == *"since 2: command --lr"* && "$output" == *"! 2 changes at once since 3: command --lr, variable NCCL_P2P_DISABLE"* && "$output" == *"since 5: file train.py"* ]]
 	run -0 env LANG=zh_CN.UTF-8 LC_ALL= "$davy" history
+	[[ "$output" == *"命令参数 --lr、环境变量 NCCL_P2P_DISABLE"* && "$output" != *variable* ]]
 	[[ "$output" == *"! 与第 3 次相比同时改变了 2 处"* ]]
 }
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The JSON output of check, explain, compare, cluster and plan is what docs/schema says. A validator for the part of JSON Schema that it uses. TAP."""
+"""The JSON output of check, explain, compare, cluster, plan, cause and query is what docs/schema says. A validator for the part of JSON Schema that it uses. TAP."""
 import glob, json, os, re, subprocess, sys
 
 top = os.environ.get("DAVY_SOURCE") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 davy = os.environ.get("DAVY", os.path.join(top, "build/davy"))
-schemas = {name: json.load(open(os.path.join(top, "docs/schema/%s.json" % name), encoding="utf-8")) for name in ("davy-1", "davy-plan-1")}
+schemas = {name: json.load(open(os.path.join(top, "docs/schema/%s.json" % name), encoding="utf-8")) for name in ("davy-1", "davy-plan-1", "davy-cause-1", "davy-query-1")}
 types = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "null": type(None), "boolean": bool}
 
 
@@ -45,11 +45,12 @@ runs += [alone + ["--rank", "0", "--size", "1"], alone + ["--rank", "1", "--size
 runs += [["compare", os.path.join(top, "tests/hosts/h100x8"), os.path.join(top, "tests/hosts/mi300x8")], ["compare", "--by", "none"] + [os.path.join(top, "tests/hosts", h) for h in ("h100x8", "a100-pcie-x4", "driver-one-below", "base-ubuntu", "nowhere")]]
 runs += [["check", "--from", os.path.dirname(h)] for h in hosts[::6]] + [["explain", r] for r in reports[::5]]
 runs += [["plan"], ["plan", "--lock", "--python", "/usr/bin/python3"], ["plan", "--gpu", "H100", "--driver", "550.54", "--mirror", "tsinghua"], ["plan", "--gpu", "H100", "--driver", "550.54", "--from-source"], ["plan", "--torch", "99.9", "--gpu", "H100", "--driver", "550.54"]]
+runs += [["cause"], ["cause", "host.shm-too-small", "--lang", "zh_CN"], ["query", "--schema"], ["query", "SELECT name, version, 1.5 AS half, NULL AS gone FROM package LIMIT 3"]]
 bad = 0
 for i, args in enumerate(runs, 1):
     p = subprocess.run([davy] + args + ["--json"], capture_output=True, timeout=60)
     try:
-        schema = schemas["davy-plan-1" if args[0] == "plan" else "davy-1"]
+        schema = schemas["davy-%s-1" % args[0] if args[0] in ("plan", "cause", "query") else "davy-1"]
         wrong = list(errors(json.loads(p.stdout), schema, schema))
     except ValueError as e:
         wrong = ["no JSON: %s; %s" % (e, p.stderr.decode()[:300])]
