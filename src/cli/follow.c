@@ -12,6 +12,7 @@
 
 struct watched {
 	uint64_t seen;   /* bytes of the file */
+	uint64_t inode;  /* 0: not known yet */
 	size_t line;     /* number of the line at `rest` */
 	struct buf rest; /* the line that is not complete */
 	struct buf kept; /* standard input */
@@ -49,10 +50,13 @@ static void read_growth(struct follower *f, size_t i)
 {
 	struct watched *w = &f->watched[i];
 	struct host_file *file;
-	if (host_file_open(f->s->host, f->s->source[i].path, &file) < 0)
+	struct host_stat st;
+	if (host_stat(f->s->host, f->s->source[i].path, &st) < 0 || host_file_open(f->s->host, f->s->source[i].path, &file) < 0)
 		return; /* rotated away; it comes back */
 	uint64_t size = host_file_size(file);
-	if (size < w->seen) {
+	bool another = w->inode && st.inode != w->inode;
+	w->inode = st.inode;
+	if (size < w->seen || another) {
 		w->seen = 0;
 		w->line = 1;
 		buf_reset(&w->rest);

@@ -93,6 +93,19 @@ print(rc, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 96 << 10)' "$
 	[ "$rc" -eq 0 ]
 }
 
+@test "--follow goes on with the next file when a log is rotated, shorter or longer" {
+	for more in 0 100; do
+		for i in 1 2 3; do echo "[rank0]: step $i loss 3.21 and a line that is as long as what comes in the next file, which hides there"; done > grow.log
+		"$davy" explain --follow --json grow.log > said & follower=$!
+		sleep 1
+		mv grow.log grow.log.1
+		{ sed -n 5p oom.log; for i in $(seq $more); do echo "step $i of the next file"; done; } > grow.log
+		rc=0; wait $follower || rc=$?
+		[ "$rc" -eq 1 ]
+		[ "$(cause < said)" = "program.gpu-out-of-memory 1" ]
+	done
+}
+
 @test "--timeline is in the order of the clock" {
 	printf '%s\n' '[rank0]:[E1122 03:14:05.123456789 ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds before timing out.' \
 		'[rank1]:[E1122 03:04:05.123456789 ProcessGroupNCCL.cpp:1595] [Rank 1] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered' > time.log
