@@ -84,6 +84,15 @@ static void one_json(const struct cause_text *t, struct json_writer *w)
 	json_close(w, '}');
 }
 
+static int no_such_cause(struct cli *c, struct judge *j, const char *asked)
+{
+	const char *nearest = judge_cause_nearest(j, asked);
+	if (nearest)
+		return cli_fail(
+			c, EXIT_NO_INPUT, cli_tr(c, "no cause '%s'; the nearest is %s", "没有原因“%s”；最接近的是 %s"), asked, nearest);
+	return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "no cause '%s'; the list: davy cause", "没有原因“%s”；列表：davy cause"), asked);
+}
+
 int cli_cause(struct cli *c)
 {
 	struct store *s = cli_knowledge(c);
@@ -110,8 +119,7 @@ int cli_cause(struct cli *c)
 	for (size_t i = 0; i < n && (!list || c->options.json); i++) {
 		struct cause_text t;
 		if (judge_cause(&j, ids[i], false, &t) < 0)
-			status = cli_fail(c, EXIT_NO_INPUT,
-				cli_tr(c, "no cause '%s'; the list: davy cause", "没有原因“%s”；列表：davy cause"), ids[i]);
+			status = no_such_cause(c, &j, ids[i]);
 		else if (c->options.json)
 			one_json(&t, &w);
 		else

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "collect/collect.h"
+#include "collect/interpreter.h"
 #include "host/redact.h"
 #include "judge/knowledge.h"
 
@@ -65,13 +66,35 @@ static void show_progress(void *arg, unsigned long long done, unsigned long long
 	fflush(stderr);
 }
 
-/* The interpreter that --python names: a path that is not there is a wrong input, a name is looked up by the collector. */
+/* A name on PATH, or a folder that has an interpreter. What may not be read is left to the collector. */
+static int find_python(struct cli *c, struct host *door)
+{
+	const char *name = c->options.python, *asked;
+	struct interpreter py;
+	struct host_stat st;
+	struct collect collect = {.host = door, .arena = c->arena, .python = name};
+	if (!host_is_live(door) || collect_interpreter_find(&collect, &py, &asked) != -ENOENT)
+		return 0;
+	if (host_stat(door, arena_printf(c->arena, "%s/bin", name), &st) == -EACCES)
+		return 0;
+	if (strchr(name, '/'))
+		return cli_fail(c, EXIT_NO_INPUT,
+			cli_tr(c, "--python %s: there is no python in its bin folder", "--python %s：其 bin 目录中没有 python"), name);
+	return cli_fail(c, EXIT_NO_INPUT,
+		cli_tr(c, "--python %s: there is no such program on PATH, nor a folder of that name with a bin/python",
+			"--python %s：PATH 上没有这个程序，也没有同名且含 bin/python 的目录"),
+		name);
+}
+
+/* The interpreter that --python names: one that is not there is a wrong input. */
 static int check_python(struct cli *c, struct host *door)
 {
 	struct host_stat st;
 	const char *path = c->options.python, *cwd = host_cwd(c->host);
-	if (!path || !strchr(path, '/'))
+	if (!path)
 		return 0;
+	if (!strchr(path, '/'))
+		return find_python(c, door);
 	if (path[0] != '/' && cwd)
 		c->options.python = path = arena_printf(c->arena, "%s/%s", cwd, path);
 	int rc = host_stat(door, path, &st);
@@ -81,7 +104,7 @@ static int check_python(struct cli *c, struct host *door)
 	if (rc == 0 && host_is_live(door) && st.kind != HOST_DIR && (st.kind != HOST_FILE || !(st.mode & 0111)))
 		return cli_fail(c, EXIT_NO_INPUT,
 			cli_tr(c, "--python %s: neither a program nor a folder", "--python %s：既不是程序，也不是目录"), path);
-	return 0;
+	return rc == 0 && st.kind == HOST_DIR ? find_python(c, door) : 0;
 }
 
 int cli_only(struct cli *c, struct judge *j)

@@ -262,6 +262,8 @@ static void find_base(struct collect *c, struct interpreter *py, const char *exe
 	const char *dir = collect_path_parent(c->arena, executable);
 	for (int i = 0; i < 4 && strcmp(dir, "/") != 0; i++) {
 		dir = collect_path_parent(c->arena, dir);
+		if (i && strcmp(dir, "/") == 0) /* that is the system's library, of /bin/python3 alone */
+			break;
 		const char *stdlib = stdlib_below(c, dir, &py->minor);
 		if (stdlib) {
 			py->stdlib = stdlib;

@@ -63,6 +63,16 @@ static void fill_machine(struct collect *c, const struct interpreter *py, struct
 	facts_gap(row, python__dynamic_loader, GAP_ABSENT, origin, "static, or named beyond the first page");
 }
 
+/* A venv's python is a link to the interpreter that it was made with, which an upgrade may have taken away. */
+static void fill_gone(struct collect *c, const struct interpreter *py, struct facts_row *row)
+{
+	const char *real, *target;
+	if (host_realpath(c->host, py->path, &real) == -ENOENT && host_readlink(c->host, py->path, &target) == 0)
+		facts_text(row, python__gone, target, py->path);
+	else
+		facts_gap(row, python__gone, GAP_ABSENT, py->path, NULL);
+}
+
 static void fill_python(struct collect *c, const struct interpreter *py, const char *asked)
 {
 	struct facts_row *row = facts_only(c->facts, TABLE_python);
@@ -71,6 +81,7 @@ static void fill_python(struct collect *c, const struct interpreter *py, const c
 		facts_text(row, python__real_path, py->real, py->path);
 	else
 		facts_gap(row, python__real_path, GAP_MISSING, py->path, "the link leads nowhere");
+	fill_gone(c, py, row);
 	if (py->version)
 		facts_text(row, python__version, py->version, py->version_origin);
 	facts_text(row, python__kind, py->kind, py->prefix);
@@ -267,8 +278,12 @@ static void fill_program(struct collect *c, const struct interpreter *py, const 
 	if (!tool->of_python)
 		return;
 	const char *interpreter = strncmp(tool->name, "python", 6) == 0 ? NULL : script_interpreter(c, behind);
-	if (interpreter)
+	struct host_stat st;
+	if (interpreter) {
 		facts_text(row, program__interpreter, interpreter, behind);
+		if (interpreter[0] == '/')
+			facts_bool(row, program__interpreter_gone, host_stat(c->host, interpreter, &st) == -ENOENT, behind);
+	}
 	/* What PATH holds besides an environment that was named is nobody's choice. */
 	int same = c->python && !own ? -1 : same_environment(c, py, behind, interpreter);
 	if (same >= 0)

@@ -41,7 +41,7 @@ int compile_create_tables(struct store *s)
 		"CREATE TABLE fix(cause TEXT, ord INTEGER, id TEXT, kind TEXT, cond TEXT, text TEXT, text_zh TEXT, cost TEXT, cost_zh TEXT, commands TEXT, needs TEXT, undo TEXT, PRIMARY KEY(cause, ord)) WITHOUT ROWID;"
 		"CREATE TABLE rule(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, cause TEXT, tbl TEXT, mode TEXT, essential INTEGER, gate TEXT, level TEXT, certainty TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT, reads TEXT, shown TEXT);"
 		"CREATE TABLE pattern(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, alone INTEGER, literals TEXT, says TEXT, says_zh TEXT, hit TEXT, miss TEXT, tells TEXT, fallback INTEGER);"
-		"CREATE TABLE map(ord INTEGER PRIMARY KEY, id TEXT, stage TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT);"
+		"CREATE TABLE map(ord INTEGER PRIMARY KEY, id TEXT, stage TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT, fine TEXT);"
 		"CREATE TABLE plan(id TEXT PRIMARY KEY, sql TEXT, sql_zh TEXT) WITHOUT ROWID;"
 		"CREATE TABLE waiver(cause TEXT PRIMARY KEY, until TEXT, reason TEXT, place TEXT) WITHOUT ROWID;"
 		"CREATE TABLE derive(ord INTEGER PRIMARY KEY, id TEXT, tbl TEXT, col TEXT, gate TEXT, sql TEXT);",
@@ -433,7 +433,7 @@ static void compile_derive(struct compile *c, const struct yaml *entry)
 
 static void compile_map(struct compile *c, const struct yaml *entry)
 {
-	static const char *const keys[] = {"id", "stage", "when", "let", "says", NULL};
+	static const char *const keys[] = {"id", "stage", "when", "fine", "let", "says", NULL};
 	check_keys(c, entry, keys);
 	const char *id = required(c, entry, "id"), *when = yaml_text(entry, "when"), *says = required(c, entry, "says");
 	const char *stage = choice(c, entry, "stage", NULL, compile_stages), *zh = chinese(c, overlay(c, id), "says", says);
@@ -441,9 +441,10 @@ static void compile_map(struct compile *c, const struct yaml *entry)
 	buf_fmt(&select, "SELECT (%s)", when ? when : "1");
 	add_placeholders(c, entry, "", says, &select, &names);
 	add_placeholders(c, entry, "", zh, &select, &names);
-	const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, stage, select.ptr, buf_view(&names).ptr, says, zh};
+	const char *values[] = {
+		arena_printf(c->arena, "%d", c->order++), id, stage, select.ptr, buf_view(&names).ptr, says, zh, yaml_text(entry, "fine")};
 	if (check_sql(c, entry->line, select.ptr))
-		insert(c, entry->line, "INSERT OR REPLACE INTO map VALUES(?,?,?,?,?,?,?)", values, 7);
+		insert(c, entry->line, "INSERT OR REPLACE INTO map VALUES(?,?,?,?,?,?,?,?)", values, 8);
 	buf_free(&select);
 	buf_free(&names);
 }

@@ -47,6 +47,8 @@ struct cause_text {
  * placeholders. */
 int judge_cause(struct judge *j, const char *id, bool facts_known, struct cause_text *ret);
 size_t judge_cause_list(struct judge *j, const char *const **ret_ids);
+/* The cause whose id is spelt most like it, or ends like it; NULL: none is near. */
+const char *judge_cause_nearest(struct judge *j, const char *id);
 
 int stage_by_name(const char *name, size_t n); /* -1 */
 

@@ -199,6 +199,22 @@ size_t judge_cause_list(struct judge *j, const char *const **ret_ids)
 	return n;
 }
 
+const char *judge_cause_nearest(struct judge *j, const char *id)
+{
+	struct store_query *q;
+	const char *nearest = NULL;
+	if (store_prepare(j->store,
+		    "SELECT id FROM cause WHERE edit_distance(id, ?1) <= 1 + length(?1) / 4 OR substr(id, instr(id, '.') + 1) = ?1"
+		    " ORDER BY edit_distance(id, ?1), id",
+		    &q, NULL) < 0)
+		return NULL;
+	store_bind_text(q, 1, id);
+	if (store_step(q) > 0)
+		nearest = arena_strdup(j->arena, store_text(q, 0));
+	store_finish(q);
+	return nearest;
+}
+
 /* "Waived until 2027-01-31 (replacement ordered): /dev/shm has 64 MB ..." */
 static void say_waiver(struct judge *j, struct finding *f)
 {
@@ -232,8 +248,8 @@ void texts_fill(struct judge *j, struct finding *f)
 void texts_map(struct judge *j, struct judgement *ret)
 {
 	struct store_query *q;
-	const char *sql = j->chinese ? "SELECT stage, sql, names, coalesce(says_zh, says) FROM map ORDER BY ord"
-				     : "SELECT stage, sql, names, says FROM map ORDER BY ord";
+	const char *sql = j->chinese ? "SELECT stage, sql, names, coalesce(says_zh, says), fine FROM map ORDER BY ord"
+				     : "SELECT stage, sql, names, says, fine FROM map ORDER BY ord";
 	if (store_prepare(j->store, sql, &q, NULL) < 0)
 		return;
 	while (store_step(q) > 0) {
@@ -243,6 +259,9 @@ void texts_map(struct judge *j, struct judgement *ret)
 			continue;
 		if (store_step(row) > 0 && !store_is_null(row, 0) && store_int(row, 0))
 			ret->stage_line[stage] = evaluate_text(j, store_text(q, 3), store_text(q, 2), row, 1);
+		enum stage_state *state = &ret->stage[stage];
+		if (ret->stage_line[stage] && store_text(q, 4) && (*state == STAGE_FINE || *state == STAGE_SILENT))
+			*state = STAGE_UNKNOWN;
 		store_finish(row);
 	}
 	store_finish(q);

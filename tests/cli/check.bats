@@ -268,3 +268,8 @@ no_gpu() { [ ! -e /dev/nvidiactl ] || skip "this host has NVIDIA GPUs"; }
 	run -0 "$davy" query --json --from "$source/tests/hosts/h100x8" "SELECT pep440_cmp('1.0rc1', '1.0') AS a, pep440_cmp('1.0', 'x') AS b, pep440_match('2.4.1+cu121', '>=2.4,<2.5') AS c, pep508_match('torch (>=2.1,<3)', 'Torch', '3.0') AS d, marker('python_version >= \"3.8\" and sys_platform == \"linux\"') AS e, arch_runs(90, 'sm_80 compute_80') AS f, arch_runs(80, 'sm_90a') AS g, driver_runs('525.60.13', '12.8') AS h, driver_runs('525.60.12', '12.0') AS i"
 	[ "$(json '[d["rows"][0][k] for k in "abcdefghi"]' <<<"$output")" = "[-1, None, 1, 0, 1, 2, 0, 1, 0]" ]
 }
+
+@test "check --deep says on a terminal how far it is, and only there" {
+	DAVY=$davy run timeout 200 python3 "$BATS_TEST_DIRNAME/terminal.py" progress
+	[ "$status" -eq 0 ] || { echo "$output"; false; }
+}

@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # Which Python is meant: shims, venvs, conda, uv, other layouts, a root directory. Interpreters here are stand-ins that nobody could run.
 
+bats_require_minimum_version 1.5.0
+
 setup() {
 	DAVY=${DAVY:-$BATS_TEST_DIRNAME/../../build/davy}
 	export HOME=$BATS_TEST_TMPDIR/home
@@ -129,6 +131,38 @@ pyenv() {
 	dist env/lib/python3.11/site-packages torch 2.1.0
 	check --python env
 	holds 'p["real_path"] is None and p["kind"] == "venv" and ("torch", "2.1.0") in packages'
+	holds 'p["gone"] == "/nowhere/bin/python3.11" and p["version"] == "3.11.4"'
+	run -1 "$DAVY" check --python env
+	[[ "$(tr -s ' \n' ' ' <<<"$output")" == *"env/bin/python3 is a link to /nowhere/bin/python3.11, which is not there"* ]]
+	# Without the name of a version in the link it is pyvenv.cfg that knows, not the system's library.
+	ln -sfn /nowhere/bin/python3 env/bin/python3
+	sed -i 's/3.11.4/3.9.7/' env/pyvenv.cfg
+	check --python env
+	holds 'p["version"] == "3.9.7"'
+}
+
+@test "a venv that was moved: its scripts name an interpreter that is not there" {
+	interpreter "$PWD/base" 3.11
+	mkdir -p new/bin new/lib/python3.11/site-packages
+	ln -s "$PWD/base/bin/python3.11" new/bin/python3
+	printf 'home = %s/base/bin\nversion = 3.11.4\n' "$PWD" > new/pyvenv.cfg
+	dist new/lib/python3.11/site-packages torch 2.1.0
+	printf '#!%s/new/bin/python3\n' "$PWD" > new/bin/pip; chmod +x new/bin/pip
+	run "$DAVY" check --python new
+	[[ "$output" != *interpreter-missing* ]]
+	printf '#!%s/old/bin/python3\n' "$PWD" > new/bin/pip
+	run "$DAVY" check --python new
+	[[ "$output" == *python.interpreter-missing* && "$output" == *"/old/bin/python3"* ]]
+}
+
+@test "--python that names no interpreter: 66 and the reason" {
+	mkdir -p empty half/bin
+	for p in no-such-python python3.99 empty half ./empty "$PWD/half"; do
+		run -66 --separate-stderr "$DAVY" check --python "$p"
+		[[ "$stderr" == *"--python "*"$(basename "$p"): there is no "* && -z "$output" ]]
+		run -66 --separate-stderr "$DAVY" plan --python "$p" --lang zh_CN
+		[[ "$stderr" == *"没有"* ]]
+	done
 }
 
 @test "lib64 of Red Hat's kin" {

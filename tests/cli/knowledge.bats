@@ -44,6 +44,10 @@ check() { "$davy" check --json --from "$hosts/host-shm-64mb" --knowledge k "$@" 
 	run -1 check
 	for line in 1 2 6 9 10; do grep -q "waive.yaml:$line:" err; done
 	grep -q "no cause 'no.such'" err
+	run -66 "$davy" cause torch.cpu-buld
+	[[ "$output" == *"the nearest is torch.cpu-build"* ]]
+	run -66 "$davy" cause shm-too-small
+	[[ "$output" == *"the nearest is host.shm-too-small"* ]]
 }
 
 @test "a rule, a cause and a table of the site: added and replaced" {

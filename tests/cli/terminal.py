@@ -1,5 +1,5 @@
-"""terminal.py CHECK: davy run behind a real pseudo-terminal. Prints what is wrong and ends with 1, or prints nothing."""
-import fcntl, os, pty, select, signal, struct, sys, termios, time
+"""terminal.py CHECK: davy run, and what others say on a real pseudo-terminal. Prints what is wrong and ends with 1, or prints nothing."""
+import fcntl, os, pty, re, select, signal, struct, sys, tempfile, termios, time
 
 davy = os.environ["DAVY"]
 quick = [davy, "run", "--quiet", "--no-check", "--"]
@@ -110,7 +110,35 @@ def settings():
     assert " icanon" in out and " echo " in out, out
 
 
-checks = {f.__name__.strip("_"): f for f in (size, resized, typed, bytes_, interrupted, stopped, background, half, settings)}
+def progress():
+    """check --deep says on a terminal how far it is, in the user's language, and takes the line away; nothing of it is in a pipe."""
+    with tempfile.TemporaryDirectory() as top:
+        site = top + "/env/lib/python3.11/site-packages"
+        os.makedirs(site + "/torch-2.8.0.dist-info")
+        os.makedirs(top + "/env/bin")
+        os.symlink("/bin/true", top + "/env/bin/python3")
+        with open(top + "/env/pyvenv.cfg", "w") as f:
+            f.write("home = /bin\nversion = 3.11.4\n")
+        with open(site + "/torch-2.8.0.dist-info/METADATA", "w") as f:
+            f.write("Metadata-Version: 2.1\nName: torch\nVersion: 2.8.0\n")
+        record = ""
+        for i in range(8):
+            with open(site + "/weights%d.bin" % i, "wb") as f:
+                f.truncate(60 << 20)
+            record += "weights%d.bin,sha256=%s,%d\n" % (i, "A" * 43, 60 << 20)
+        with open(site + "/torch-2.8.0.dist-info/RECORD", "w") as f:
+            f.write(record)
+        for lang, words in (("en", r"hashing +\d+ % of 0\.5 GB"), ("zh_CN", r"正在校验 +\d+ %，共 0\.5 GB")):
+            command = [davy, "check", "--deep", "--lang", lang, "--color", "never", "--python", top + "/env"]
+            out, status = talk(command, limit=60)
+            lines = re.findall(r"\r\x1b\[K  " + words, out)
+            assert lines, out
+            assert re.search(r"\r\x1b\[K(?!  (hashing|正在校验))", out[out.rindex(lines[-1]):]), out
+            out, status = talk(["sh", "-c", " ".join(command) + " 2>&1 | cat"], limit=60)
+            assert not re.search(words, out) and "\x1b[K" not in out and "torch" in out, out
+
+
+checks = {f.__name__.strip("_"): f for f in (size, resized, typed, bytes_, interrupted, stopped, background, half, settings, progress)}
 for name in sys.argv[1:] or checks:
     try:
         checks[name]()

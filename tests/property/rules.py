@@ -109,6 +109,8 @@ MADE = [
     ("rdma.gid-index.beyond", "rdma-gid-index-right", ["env NCCL_IB_GID_INDEX=7"] + ["remove /sys/class/infiniband/mlx5_%d/ports/1/gids/%d" % (i, g) for i in (0, 1) for g in (2, 3)], {}, []),
     ("container.rdma-missing.gids", "a100-docker", ROCE_DEVICE + JOB, dict(ROCE, **{"files/sys/class/infiniband/mlx5_0/ports/1/gids/0": "0000:0000:0000:0000:0000:0000:0000:0000\n"}), []),
     ("library.nccl-overwritten.driver", "h100x8", [], {"digests/elf" + SITE + "/nvidia/nccl/lib/libnccl.so.2": nccl_digest.replace("cuda 12.8", "cuda 13.0")}, []),
+    ("python.interpreter-missing.link", "rtx4090x2", ["link /opt/venv/bin/python /opt/python-3.9/bin/python3.9", "absent /opt/python-3.9"], {}, ["--python", "/opt/venv"]),
+    ("python.interpreter-missing.program", "rtx4090x2", [], {"files/opt/venv/bin/pip": "#!/opt/old/bin/python3\n"}, []),
     ("torch.not-installed.no-python", "cpu", ["remove /opt/venv", "remove /usr/bin/python3", "remove /usr/bin/python3.12", "env VIRTUAL_ENV"], {}, []),
     ("torch.distributed-not-built.unread", "cpu", ["remove %s/torch/lib/libtorch_python.so" % SITE], {}, []),
     ("torch.install-damaged.native", "rtx4090x2", ["remove %s/torch/_C.cpython-312-x86_64-linux-gnu.so" % SITE], {}, []),
