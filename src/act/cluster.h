@@ -242,6 +242,7 @@ struct cluster_member *cluster_member_new(struct arena *a, const struct cluster_
 void cluster_member_want(struct cluster_member *m, struct cluster_waits *w);
 bool cluster_member_step(struct cluster_member *m, const struct cluster_waits *w, double now); /* true: it has ended */
 bool cluster_member_is_done(const struct cluster_member *m);                                   /* rank 0 said that it is over */
+void cluster_member_see_out(struct cluster_member *m, int ms);                                 /* waits until rank 0 has ended */
 bool cluster_member_is_joined(const struct cluster_member *m);                                 /* rank 0 has taken it in */
 size_t cluster_member_reaches(struct cluster_member *m, const struct cluster_reach **ret);     /* as things stand now */
 void cluster_member_close(struct cluster_member *m);

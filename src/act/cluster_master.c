@@ -675,9 +675,10 @@ void cluster_master_finish(struct cluster_master *m)
 		if (is_alive(n)) {
 			answer(&n->link, F_END, m->job->token, NULL);
 			cluster_link_step(&n->link, &(struct cluster_waits){0}, now);
+		} else {
+			cluster_link_close(&n->link);
 		}
-		cluster_link_close(&n->link);
-	}
+	} /* the others' links end with this process: they see by it that everything is said */
 	while (m->guest_count)
 		drop_guest(m, m->guest_count - 1, false);
 	host_socket_close(m->tcp[0]);

@@ -556,6 +556,18 @@ bool cluster_member_step(struct cluster_member *m, const struct cluster_waits *w
 	return m->over;
 }
 
+void cluster_member_see_out(struct cluster_member *m, int ms)
+{
+	double until = host_clock_ms() + ms;
+	char chunk[4096];
+	ssize_t n = -EAGAIN;
+	while (m->control.fd >= 0 && (n > 0 || n == -EAGAIN) && host_clock_ms() < until && !host_signal_caught()) {
+		struct host_wait wait = {.fd = m->control.fd, .read = true};
+		host_wait(&wait, 1, until - host_clock_ms());
+		n = host_receive(m->control.fd, chunk, sizeof chunk);
+	}
+}
+
 bool cluster_member_is_done(const struct cluster_member *m)
 {
 	return m->done;

@@ -1,5 +1,5 @@
 /* davy cluster: this process's node examines itself, meets the others at rank 0, and tests them. Rank 0 tells the result; another node
- * speaks only when it could not reach rank 0. */
+ * speaks only when it could not reach rank 0, or has a fault of its own. */
 #include <errno.h>
 
 #include "cli/cluster.h"

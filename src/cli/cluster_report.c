@@ -10,6 +10,7 @@
 
 #define NAMES_SHOWN 8
 #define MATRIX_MAX 24
+#define SEE_OUT_MS 10000
 #define OLD_MAX ((size_t)4 << 20)
 
 struct told {
@@ -540,6 +541,18 @@ int cluster_report_master(struct cli *c, struct cluster_run *run)
 	return rc;
 }
 
+/* The fault that this node found at itself; its own exit status. Rank 0 tells all of them, but who looks at one node's output sees this. A
+ * launcher that ends the job with the first failure must not end rank 0 before it has spoken. */
+static int say_own_fault(struct cli *c, struct cluster_run *run)
+{
+	const struct finding *f = run->examined ? run->own.judgement.findings : NULL;
+	if (!f || (f->status != STATUS_FAIL && !(c->options.strict && f->status == STATUS_WARN)))
+		return EXIT_FINE;
+	cluster_member_see_out(run->member, SEE_OUT_MS);
+	return cli_fail(c, EXIT_FAULT, cli_tr(c, "%s, rank %d: %s: %s", "%s，rank %d：%s：%s"), run->self.name, run->job.rank, f->cause,
+		f->says ? f->says : f->title);
+}
+
 int cluster_report_member(struct cli *c, struct cluster_run *run, bool early)
 {
 	const struct cluster_reach *reach;
@@ -549,7 +562,7 @@ int cluster_report_member(struct cli *c, struct cluster_run *run, bool early)
 	struct told told = {.c = c, .run = run};
 	int best = -1;
 	if (cluster_member_is_done(run->member))
-		return EXIT_FINE;
+		return say_own_fault(c, run);
 	size_t n = cluster_member_reaches(run->member, &reach);
 	/* One that was refused came further than one that was not heard of. */
 	static const int order[WAY_COUNT] = {[WAY_LATE] = 11,

@@ -80,14 +80,20 @@ static int check_backend(struct cli *c)
 		backend);
 }
 
+/* "zh", "zh_CN", "zh-CN", "zh_CN.UTF-8" */
+static bool is_language(const char *lang, const char *name)
+{
+	return lang && strncmp(lang, name, 2) == 0 && strchr("_-.", lang[2]);
+}
+
 /* Options of all commands that change how texts look. */
 static int appearance(struct cli *c)
 {
 	const char *lang = c->options.lang, *color = c->options.color, *term = host_env(c->host, "TERM"),
 		   *no_color = host_env(c->host, "NO_COLOR");
-	if (lang && strncmp(lang, "zh", 2) == 0)
+	if (is_language(lang, "zh"))
 		c->chinese = c->unicode = true;
-	else if (lang && strncmp(lang, "en", 2) == 0)
+	else if (is_language(lang, "en"))
 		c->chinese = false;
 	else if (lang)
 		return cli_fail(c, EXIT_USAGE, cli_tr(c, "--lang is en or zh_CN, not '%s'", "--lang 只能是 en 或 zh_CN，而不是“%s”"), lang);
@@ -117,7 +123,12 @@ static int help(struct cli *c)
 		buf_char(&out, '\n');
 	}
 	options_help(c, &out);
-	if (c->command && c->command->run == cli_run)
+	if (c->command && c->command->run == cli_cluster)
+		buf_fmt(&out, "\n%s\n",
+			cli_tr(c,
+				"exit status: of rank 0 for all nodes, of every other node for itself (1: it has a fault of its own, or did not reach rank 0): 0 nothing wrong, 1 a fault, 2 could not tell, 64 usage, 66 no such input, 70 Davy's own failure",
+				"退出码：rank 0 的退出码针对全部节点，其他节点只针对自己（1：自身有故障，或未能到达 rank 0）：0 未发现问题，1 发现故障，2 无法判断，64 用法错误，66 输入不存在，70 Davy 自身出错"));
+	else if (c->command && c->command->run == cli_run)
 		buf_fmt(&out, "\n%s\n",
 			cli_tr(c,
 				"exit status: the command's, 128 + N when signal N ended it; 1 not started because of a fault, 64 usage, 126 or 127 the command cannot be started",

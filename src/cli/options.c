@@ -19,7 +19,8 @@ static const struct option table[] = {
 		"输出 Markdown，可贴到问题跟踪系统，隐私数据已替换"},
 	{"html", "FILE", AT(html), "check explain", "also write one HTML page, private data replaced",
 		"同时写出一个 HTML 页面，隐私数据已替换"},
-	{"quiet", NULL, AT(quiet), NULL, "print nothing when all is well, one line otherwise", "一切正常时不输出，否则只输出一行"},
+	{"quiet", NULL, AT(quiet), NULL, "print nothing when all is well, one line otherwise; plan: the commands alone",
+		"一切正常时不输出，否则只输出一行；plan：只输出命令"},
 	{"verbose", NULL, AT(verbose), NULL, "every fact, every fix, sources, times", "列出全部事实、修复办法、来源与耗时"},
 	{"only", "STAGE|CAUSE", AT(only), "check compare explain", "judge this stage or cause only", "只检查某一阶段或某一原因"},
 	{"only", "STAGE", AT(only), "test", "this stage only: driver, cuda, backend, shm, network, p2p, allreduce or torch",
@@ -168,7 +169,12 @@ int options_parse(struct cli *c, int argc, char **argv, int from, const char **r
 			*ret_why = arena_printf(c->arena, cli_tr(c, "--%s needs %s", "--%s 需要 %s"), o->name, o->argument);
 			return -EINVAL;
 		}
-		*(const char **)(void *)place = value.ptr ? str_dup(c->arena, value) : argv[++i];
+		const char *text = value.ptr ? str_dup(c->arena, value) : argv[++i];
+		if (!*text && strcmp(o->argument, "TEXT") != 0) {
+			*ret_why = arena_printf(c->arena, cli_tr(c, "--%s needs %s", "--%s 需要 %s"), o->name, o->argument);
+			return -EINVAL;
+		}
+		*(const char **)(void *)place = text;
 	}
 	return 0;
 }

@@ -214,6 +214,26 @@ static void print_script(struct cli *c, struct judge *j, const struct plan *p, s
 	buf_fmt(out, "%s\n", p->verify[0]);
 }
 
+/* The commands alone; where nothing fits, one line. */
+static void print_quiet(struct cli *c, struct judge *j, const struct plan *p, struct buf *out)
+{
+	const char *const none[] = {NULL}, *const * parts[3] = {none, none, none};
+	if (c->options.from_source) {
+		parts[0] = plan_source_script(j, p);
+	} else if (!p->best) {
+		buf_fmt(out, "davy: %s\n", one_line(c, p->nothing));
+	} else if (c->options.docker) {
+		parts[0] = p->docker;
+	} else {
+		parts[0] = c->options.offline ? p->download : none;
+		parts[1] = p->clean;
+		parts[2] = c->options.offline ? p->carry : p->pip;
+	}
+	for (size_t k = 0; k < 3; k++)
+		for (size_t i = 0; parts[k][i]; i++)
+			buf_fmt(out, "%s\n", parts[k][i]);
+}
+
 /* -- JSON --------------------------------------------------------------------------------------------------------------- */
 
 static void candidate(struct json_writer *w, const char *key, const struct plan_candidate *k)
@@ -335,6 +355,8 @@ int cli_plan(struct cli *c)
 		print_json(c, &e.judge, &p, &out);
 	else if (c->options.script)
 		print_script(c, &e.judge, &p, &out);
+	else if (c->options.quiet)
+		print_quiet(c, &e.judge, &p, &out);
 	else
 		print_text(c, &e.judge, &p, &out);
 	rc = cli_print(&out, status);

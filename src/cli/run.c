@@ -315,14 +315,23 @@ static void start_command(struct running *r)
 		buf_text(&r->said,
 			cli_tr(r->c, "[davy] the log is not whole: its file system does not answer\n",
 				"[davy] 日志不完整：文件系统没有响应\n"));
-	} else if (r->log && run_log_error(r->log) && is_speaker(r)) {
-		buf_fmt(&r->said, cli_tr(r->c, "[davy] the log is not whole: %s: %s\n", "[davy] 日志不完整：%s：%s\n"), r->log_path,
-			strerror(-run_log_error(r->log)));
 	}
+	if (r->result.unheard && !r->result.error)
+		buf_text(&r->said,
+			cli_tr(r->c, "[davy] its output is not kept, or not all of it: too few open files are allowed (ulimit -n)\n",
+				"[davy] 其输出未保存或不完整：允许打开的文件数太少（ulimit -n）\n"));
 	if (r->result.lost_bytes)
 		buf_fmt(&r->said,
 			cli_tr(r->c, "[davy] %llu bytes of output could not be passed on: %s\n", "[davy] 有 %llu 字节的输出未能写出：%s\n"),
 			(unsigned long long)r->result.lost_bytes, strerror(r->result.lost_error));
+}
+
+/* Where the attempt could not be recorded either, that is said and enough. */
+static void say_log_problem(struct running *r)
+{
+	if (r->log && run_log_error(r->log) && r->start.id && is_speaker(r))
+		buf_fmt(&r->said, cli_tr(r->c, "[davy] the log is not whole: %s: %s\n", "[davy] 日志不完整：%s：%s\n"), r->log_path,
+			strerror(-run_log_error(r->log)));
 }
 
 /* -- after a failure ----------------------------------------------------------------------------------------------------- */
@@ -472,6 +481,7 @@ int cli_run(struct cli *c)
 	start_command(&r);
 	const char *how = outcome(&r.result);
 	end_record(&r, how, r.result.status, r.result.signal, r.result.ended_ms);
+	say_log_problem(&r);
 	if (strcmp(how, "failed") == 0)
 		explain(&r);
 	if (r.result.status && is_speaker(&r))

@@ -119,6 +119,7 @@ static void end_witness(struct command *c)
 	}
 	if (c->witness_fd >= 0)
 		close(c->witness_fd);
+	c->witness = c->witness_fd = -1;
 }
 
 /* -- starting ----------------------------------------------------------------------------------------------------------- */
@@ -176,17 +177,17 @@ static void become(struct command *c, char *const argv[], char **env, int report
 	give_signals_back(c);
 	execvpe(argv[0], argv, env);
 	int error = errno;
-	if (write(report, &error, sizeof error) < 0)
-		_exit(126);
+	if (report < 0 || write(report, &error, sizeof error) < 0)
+		_exit(error == ENOENT ? 127 : 126);
 	_exit(127);
 }
 
-/* 0, or the errno of a start that failed. */
-static int start(struct command *c, char *const argv[], const char *const *add)
+/* 0, or the errno of a start that failed. `blind`: also without a pipe for that. */
+static int start(struct command *c, char *const argv[], const char *const *add, bool blind)
 {
-	int report[2], error = 0;
+	int report[2] = {-1, -1}, error = 0;
 	char **env = environment(add);
-	if (!env || pipe2(report, O_CLOEXEC) < 0) {
+	if (!env || (pipe2(report, O_CLOEXEC) < 0 && !blind)) {
 		free(env);
 		return errno ? errno : ENOMEM;
 	}
@@ -195,10 +196,12 @@ static int start(struct command *c, char *const argv[], const char *const *add)
 	if (c->pid == 0)
 		become(c, argv, env, report[1], parent);
 	int failed = c->pid < 0 ? errno : 0;
-	close(report[1]);
-	while (!failed && read(report[0], &error, sizeof error) < 0 && errno == EINTR)
-		;
-	close(report[0]);
+	if (report[0] >= 0) {
+		close(report[1]);
+		while (!failed && read(report[0], &error, sizeof error) < 0 && errno == EINTR)
+			;
+		close(report[0]);
+	}
 	free(env);
 	return failed ? failed : error;
 }
@@ -269,14 +272,29 @@ static void stand_by(struct command *c)
 	}
 }
 
+/* No file is left for channels: they are given back, and the command writes directly. */
+static void start_alone(struct command *c, char *const argv[], const char *const *add)
+{
+	if (c->pid > 0)
+		waitpid(c->pid, NULL, 0);
+	relay_close(c->relays, c->relay_count);
+	c->relay_count = 0;
+	end_witness(c);
+	c->pid = 0;
+	c->result->error = start(c, argv, add, true);
+	c->result->unheard = true;
+}
+
 void host_command_run(char *const argv[], const char *const *add, host_listen_fn *listen, void *arg, struct host_command_result *ret)
 {
 	struct command c = {.result = ret};
 	*ret = (struct host_command_result){.started_ms = wall_ms()};
 	take_signals(&c);
 	start_witness(&c);
-	c.relay_count = relay_open(c.relays, listen, arg);
-	ret->error = start(&c, argv, add);
+	c.relay_count = relay_open(c.relays, listen, arg, &ret->unheard);
+	ret->error = start(&c, argv, add, false);
+	if (ret->error == EMFILE || ret->error == ENFILE) /* what the command can do without us, it shall do with us */
+		start_alone(&c, argv, add);
 	ret->pid = c.pid;
 	relay_start(c.relays, c.relay_count);
 	if (ret->error && c.pid > 0)

@@ -24,6 +24,7 @@ struct host_command_result {
 	int status;                   /* exit status; 128 + signal as a shell gives it */
 	int signal;                   /* that ended it; 0: it ended by itself */
 	int asked;                    /* the last signal from outside that asks to end (HUP, INT, QUIT, TERM); 0: none */
+	bool unheard;                 /* there were too few files for channels: some of what it wrote went past us */
 	bool left_open;               /* a child of its own still has its output: passing on goes on in the background */
 	uint64_t lost_bytes;          /* that our standard output or error did not take */
 	int lost_error;               /* and why: positive errno */

@@ -70,7 +70,7 @@ static int open_terminal(struct relay *r)
 	return 0;
 }
 
-int relay_open(struct relay relays[2], host_listen_fn *listen, void *arg)
+int relay_open(struct relay relays[2], host_listen_fn *listen, void *arg, bool *ret_missing)
 {
 	bool one = is_writable(STDOUT_FILENO) && is_writable(STDERR_FILENO) && is_same_file(STDOUT_FILENO, STDERR_FILENO);
 	int count = 0;
@@ -85,7 +85,11 @@ int relay_open(struct relay relays[2], host_listen_fn *listen, void *arg)
 			.wake = {-1, -1},
 			.listen = listen,
 			.arg = arg};
-		if (!is_writable(fd) || pipe2(r->wake, O_CLOEXEC) < 0)
+		if (!is_writable(fd))
+			continue;
+		bool missing = *ret_missing;
+		*ret_missing = true; /* until it is there */
+		if (pipe2(r->wake, O_CLOEXEC) < 0)
 			continue;
 		if ((isatty(fd) ? open_terminal(r) : open_pipe(r)) < 0) {
 			close(r->wake[0]);
@@ -93,9 +97,20 @@ int relay_open(struct relay relays[2], host_listen_fn *listen, void *arg)
 			continue;
 		}
 		fcntl(r->from, F_SETFL, O_NONBLOCK);
+		*ret_missing = missing;
 		count++;
 	}
 	return count;
+}
+
+void relay_close(struct relay relays[2], int count)
+{
+	for (int i = 0; i < count; i++) {
+		close(relays[i].from);
+		close(relays[i].far);
+		close(relays[i].wake[0]);
+		close(relays[i].wake[1]);
+	}
 }
 
 void relay_child(const struct relay relays[2], int count)

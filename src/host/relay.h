@@ -24,9 +24,10 @@ struct relay {
 	int lost_error;
 };
 
-/* Channels for standard output and error as they are; 0 to 2 of them. An output that is closed or for which nothing could be had has none:
- * the command gets it directly. */
-int relay_open(struct relay relays[2], host_listen_fn *listen, void *arg);
+/* Channels for standard output and error as they are; 0 to 2 of them. An output that is closed has none; nor has one for which there were
+ * no files (*ret_missing): the command gets it directly. */
+int relay_open(struct relay relays[2], host_listen_fn *listen, void *arg, bool *ret_missing);
+void relay_close(struct relay relays[2], int count);       /* before anything was started: gives all of it back */
 void relay_child(const struct relay relays[2], int count); /* in the child: its ends become 1 and 2 */
 void relay_start(struct relay relays[2], int count);
 void relay_resize(struct relay relays[2], int count);

@@ -136,3 +136,64 @@ nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 	run -0 "$davy" history
 	[[ "$output" == *"since 1: command more words"* ]]
 }
+
+@test "few open files: the command starts all the same, with its output and its status" {
+	for n in 4 5 6 7 8 9 10 11 12 14 16 20; do
+		run -3 bash -c 'ulimit -n $1; exec timeout 30 "$0" run --no-check -- env sh -c "echo fine; exit 3"' "$davy" $n 3>&- 4>&- # the test's own are not the command's
+		[[ "$output" == *fine* ]] || { echo "$n: $output"; false; }
+		[[ "$output" != *"not started"* ]]
+	done
+	run -127 bash -c 'ulimit -n 4; exec "$0" run -q --no-check -- no-such-command' "$davy"
+	run -0 "$davy" history
+}
+
+@test "closed standard files: the command has them closed or empty, and its status" {
+	run -3 bash -c '"$0" run -q --no-check -- sh -c "echo out; exit 3" <&-' "$davy"
+	[ "$output" = out ]
+	run -3 bash -c '"$0" run -q --no-check -- sh -c "echo err >&2; exit 3" >&-' "$davy"
+	[ "$output" = err ]
+	run -3 bash -c '"$0" run -q --no-check -- sh -c "echo out; exit 3" 2>&-' "$davy"
+	[ "$output" = out ]
+	run -3 bash -c '"$0" run --no-check -- sh -c "exit 3" <&- >&- 2>&-' "$davy"
+	[ -z "$output" ]
+	[ "$("$davy" history --json | python3 -c 'import json, sys; print([a["status"] for a in json.load(sys.stdin)["attempts"]])')" = "[3, 3, 3, 3]" ]
+}
+
+@test "a home that may only be read: one sentence, and the command runs" {
+	unshare -m true 2>/dev/null || skip "no mount namespace here"
+	mkdir home
+	run unshare -m bash -c 'mount -t tmpfs -o ro none home || exit 77; env -u XDG_STATE_HOME HOME=$PWD/home "$0" run --no-check -- sh -c "echo fine; exit 3"' "$davy"
+	[ "$status" -ne 77 ] || skip "no tmpfs here"
+	[ "$status" -eq 3 ]
+	[[ "$output" == *fine*"not recorded: "*"Read-only file system"* ]]
+	[[ "$output" != *"log is not whole"* ]]
+}
+
+@test "values that no command knows are wrong usage, and the known ones are named" {
+	for words in "run --for bogus -- true" "check --for bogus" "check --lang zhongwen" "check --color sometimes" "test --only bogus" "check --only bogus" "test --ranks many" "cluster --rank x --size 2 --master n1" "compare --by bogus a b"; do
+		run -64 "$davy" $words
+		[ "${#lines[@]}" -eq 1 ] || { echo "$words: $output"; false; }
+	done
+	run -64 "$davy" run --for bogus -- true
+	[[ "$output" == *"nccl, gloo, hccl"* ]]
+	for option in python for from nodes only; do
+		command=check; [ $option != nodes ] || command=compare
+		run -64 "$davy" $command --$option ''
+		[[ "$output" == "davy: --$option needs "* ]]
+	done
+	for words in "check --python no-such-python" "run --python no-such-python -- true"; do
+		run -66 "$davy" $words
+		[[ "$output" == *"no-such-python"* ]]
+	done
+	run -0 "$davy" check --python /usr/bin/python3 --lang en_US.UTF-8 --only driver
+}
+
+@test "plan --quiet: the commands alone; where nothing fits, one line" {
+	run -0 "$davy" plan --quiet --driver 570.1 --gpu H100 --arch x86_64
+	[ "${#lines[@]}" -eq 3 ]
+	[[ "$output" == *"pip install torch=="* && "$output" != *" fits "* ]]
+	[ "$output" = "$("$davy" plan --script --driver 570.1 --gpu H100 --arch x86_64 | sed '1,3d;$d')" ]
+	run -1 "$davy" plan --quiet --torch 9.9
+	[ "${#lines[@]}" -eq 1 ]
+	[[ "$output" == "davy: "*9.9* ]]
+}

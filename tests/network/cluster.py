@@ -515,6 +515,10 @@ def fault_of_one_node_itself():
     faults = [f for f in report["findings"] if f["status"] == "fail" and f["cause"] == "host.shm-too-small"]
     check(rc[0] == 1 and len(faults) == 1 and faults[0]["node"] == "n2" and "n2" in faults[0]["says"], [(f["cause"], f["says"]) for f in report["findings"]])
     check(open(net.dir + "/out/bad.txt").read().split() == ["n2"], "bad.txt")
+    said = open(net.nodes[1].out + ".err").read()
+    check(rc == [1, 1, 0], "exit statuses", rc)
+    check("n2" in said and "host.shm-too-small" in said and said.count("\n") == 1 and not open(net.nodes[1].out).read(), said)
+    check(not open(net.nodes[2].out + ".err").read(), "n3 speaks")
     net.close()
 
 
