@@ -19,6 +19,7 @@
 #define BURST_MAX ((int64_t)256 << 20)
 #define BURST_LEAST 65536
 #define STALL_MS 2500
+#define BURST_SHARE_MAX 50 /* a network that was busy for less of the time is not known better */
 
 enum udp_stage { UDP_PING, UDP_FULL, UDP_BISECT, UDP_LOSS, UDP_COUNT, UDP_DONE };
 
@@ -409,6 +410,13 @@ static void udp_step(struct cluster_test *t, double now)
 
 /* -- burst ---------------------------------------------------------------------------------------------------------------- */
 
+/* How long the network was what all waited for: not while we had no processor to write more, nor while the other side had none to read. */
+static double network_ms(const struct host_tcp *info, double took)
+{
+	double ms = (double)(info->busy_us - info->full_us) / 1000;
+	return info->busy_us <= 0 || ms > took ? took : ms < took / BURST_SHARE_MAX ? took / BURST_SHARE_MAX : ms;
+}
+
 static bool burst_over(struct cluster_test *t, double now)
 {
 	struct host_tcp info;
@@ -429,7 +437,7 @@ static bool burst_over(struct cluster_test *t, double now)
 	if (took < t->burst_ms || (t->acked < BURST_LEAST && !stuck && took < STALL_MS))
 		return false;
 	if (t->acked >= BURST_LEAST || took >= STALL_MS)
-		t->value[V_KBPS] = (int64_t)((double)t->acked * 8 / took);
+		t->value[V_KBPS] = (int64_t)((double)t->acked * 8 / network_ms(&info, took));
 	if (t->value[V_RTT_US] < 0)
 		t->value[V_RTT_US] = info.rtt_us;
 	return true;

@@ -11,6 +11,9 @@
 #define NAMES_SHOWN 8
 #define MATRIX_MAX 24
 #define SEE_OUT_MS 10000
+#define FIXES_MAX 4 /* of what a node says, and their commands */
+#define COMMANDS_MAX 8
+#define TEXT_MAX 1000
 #define OLD_MAX ((size_t)4 << 20)
 
 struct told {
@@ -155,6 +158,7 @@ static void add_own_reach(struct cluster_run *run, struct facts *f)
 struct group {
 	const char *cause, *says;
 	int status, certainty; /* enum values */
+	struct fix *fixes;
 	const char **names;
 	size_t count, cap;
 	struct group *next;
@@ -166,6 +170,37 @@ static int place_of(struct str word, const char *const *names, int n)
 		if (str_is(word, names[i]))
 			return i;
 	return -1;
+}
+
+static const char *text_in(struct cli *c, const struct json *object, const char *name)
+{
+	struct str text;
+	return parse_json_text(parse_json_get(object, name), &text) && text.len ? str_dup(c->arena, str_cut(text, TEXT_MAX)) : NULL;
+}
+
+/* What mends it, as the first node that has it says. */
+static struct fix *read_fixes(struct cli *c, const struct json *finding)
+{
+	struct fix *first = NULL, **tail = &first;
+	int n = 0;
+	for (const struct json *e = parse_json_first(parse_json_get(finding, "fixes")); e && n < FIXES_MAX; e = e->next, n++) {
+		struct fix *x = arena_alloc(c->arena, sizeof *x);
+		const char **commands = arena_array(c->arena, COMMANDS_MAX + 1, sizeof *commands), *kind = text_in(c, e, "kind");
+		struct str command;
+		size_t k = 0;
+		for (const struct json *t = parse_json_first(parse_json_get(e, "commands")); t && k < COMMANDS_MAX; t = t->next)
+			if (parse_json_text(t, &command))
+				commands[k++] = str_dup(c->arena, str_cut(command, TEXT_MAX));
+		*x = (struct fix){.id = text_in(c, e, "id"),
+			.text = text_in(c, e, "text"),
+			.cost = text_in(c, e, "cost"),
+			.needs = text_in(c, e, "needs"),
+			.workaround = kind && strcmp(kind, "workaround") == 0,
+			.commands = commands};
+		*tail = x;
+		tail = &x->next;
+	}
+	return first;
 }
 
 static void add_own_findings(struct cli *c, const struct cluster_node *node, struct group **list)
@@ -190,7 +225,8 @@ static void add_own_findings(struct cli *c, const struct cluster_node *node, str
 			*g = (struct group){.cause = str_dup(c->arena, cause),
 				.says = str_dup(c->arena, str_cut(says, 600)),
 				.status = s,
-				.certainty = k};
+				.certainty = k,
+				.fixes = read_fixes(c, e)};
 			while (*list)
 				list = &(*list)->next;
 			*list = g;
@@ -257,6 +293,7 @@ static void append_group(struct cli *c, struct judge *judge, struct judgement *j
 		.table = "node",
 		.key = g->names[0],
 		.node = g->count == 1 ? g->names[0] : NULL,
+		.fixes = g->fixes,
 		.ask = ask,
 		.sources = text.sources,
 		.verify = &ask[1]};
@@ -375,10 +412,11 @@ static const char *headline(struct cli *c, const struct cluster_run *run)
 {
 	const struct cluster_job *j = &run->job;
 	return arena_printf(c->arena,
-		cli_tr(c, "davy %s   %d nodes (%s%s%s), rank 0 on %s, rendezvous %s:%d",
-			"davy %s   %d 个节点（%s%s%s），rank 0 在 %s，会合点 %s:%d"),
-		DAVY_VERSION, j->size, strcmp(j->launcher, "options") == 0 ? cli_tr(c, "by hand", "手动指定") : j->launcher,
-		j->id ? " " : "", j->id ? j->id : "", run->self.name, j->master ? j->master : "?", j->port);
+		cli_tr(c, "davy %s   %d %s (%s%s%s), rank 0 on %s, rendezvous %s:%d",
+			"davy %s   %d %s（%s%s%s），rank 0 在 %s，会合点 %s:%d"),
+		DAVY_VERSION, j->size, j->size == 1 ? cli_tr(c, "node", "个节点") : cli_tr(c, "nodes", "个节点"),
+		strcmp(j->launcher, "options") == 0 ? cli_tr(c, "by hand", "手动指定") : j->launcher, j->id ? " " : "", j->id ? j->id : "",
+		run->self.name, j->master ? j->master : "?", j->port);
 }
 
 static const char *member_headline(struct cli *c, const struct cluster_run *run)

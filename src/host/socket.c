@@ -245,6 +245,8 @@ int host_tcp_info(int fd, struct host_tcp *ret)
 		.segments_out = t.tcpi_segs_out,
 		.bytes_acked = (int64_t)t.tcpi_bytes_acked,
 		.not_sent = t.tcpi_notsent_bytes,
+		.busy_us = (int64_t)t.tcpi_busy_time,
+		.full_us = (int64_t)t.tcpi_rwnd_limited,
 	};
 	return 0;
 }

@@ -36,6 +36,7 @@ bool host_tcp_is_self(int fd);                                                 /
 struct host_tcp {
 	int state, retransmits, unacked, snd_mss; /* state as in /proc/net/tcp: 1 established, 2 SYN sent, 7 closed */
 	int64_t rtt_us, total_retrans, segments_out, bytes_acked, not_sent;
+	int64_t busy_us, full_us; /* had something to send; of it, waited for the receiver to read. 0 before Linux 4.10 */
 };
 int host_tcp_info(int fd, struct host_tcp *ret);
 /* The ICMP message that ended an attempt, as type << 8 | code; -ENODATA: none came. */

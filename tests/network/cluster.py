@@ -513,7 +513,7 @@ def fault_of_one_node_itself():
     check(report, "rank 0 printed no JSON:", rc, open(net.nodes[0].out + ".err").read()[:600])
     sentences(report)
     faults = [f for f in report["findings"] if f["status"] == "fail" and f["cause"] == "host.shm-too-small"]
-    check(rc[0] == 1 and len(faults) == 1 and faults[0]["node"] == "n2" and "n2" in faults[0]["says"], [(f["cause"], f["says"]) for f in report["findings"]])
+    check(rc[0] == 1 and len(faults) == 1 and faults[0]["node"] == "n2" and "n2" in faults[0]["says"] and any(x["kind"] == "cure" and x["commands"] for x in faults[0]["fixes"]), [(f["cause"], f["says"]) for f in report["findings"]])
     check(open(net.dir + "/out/bad.txt").read().split() == ["n2"], "bad.txt")
     said = open(net.nodes[1].out + ".err").read()
     check(rc == [1, 1, 0], "exit statuses", rc)
