@@ -300,19 +300,53 @@ static size_t read_uname(const struct read_input *in, struct facts *f)
 	return 1;
 }
 
-/* PRETTY_NAME="Ubuntu 22.04.4 LTS", Description:	Ubuntu 22.04 */
+static struct str os_value(struct str value)
+{
+	value = str_trim(value);
+	return value.len > 1 && value.ptr[0] == '"' ? str_slice(value, 1, str_find_char(value, '"', 1)) : value;
+}
+
+static void take_os_id(struct facts *f, struct str value, const char *origin)
+{
+	char *id = str_dup(f->arena, os_value(value));
+	for (char *c = id; *c; c++)
+		*c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
+	read_fill_str(facts_only(f, TABLE_system), system__os_id, str_of(id), origin);
+}
+
+/* /etc/os-release: NAME="Ubuntu", ID=ubuntu, VERSION_ID="22.04", PRETTY_NAME=…, in whatever order; lsb_release -a: "Distributor ID:
+ * Ubuntu", "Description: …", "Release: 22.04". */
 static size_t read_os(const struct read_input *in, struct facts *f)
 {
-	struct str line = str_trim(in->line[0].text);
-	size_t at = str_find(line, "PRETTY_NAME=", 0);
-	struct str value = at != SIZE_MAX ? str_skip(line, at + 12) : str_starts(line, "Description:") ? str_skip(line, 12) : str_n("", 0);
-	value = str_trim(value);
-	if (value.len > 1 && value.ptr[0] == '"')
-		value = str_slice(value, 1, str_find_char(value, '"', 1));
-	if (!value.len)
-		return 0;
-	read_fill_str(facts_only(f, TABLE_system), system__os_name, value, read_origin(f, in, 0));
-	return 1;
+	static const struct {
+		const char *key;
+		enum facts_column column;
+	} keys[] = {{"PRETTY_NAME=", system__os_name}, {"VERSION_ID=", system__os_version}, {"ID=", system__os_id},
+		{"Description:", system__os_name}, {"Release:", system__os_version}, {"Distributor ID:", system__os_id}};
+	size_t i = 0, last = 0;
+	struct str command;
+	for (size_t b = 0; b < 3; b++)
+		if (str_starts(str_trim(in->before[b]), "ID="))
+			take_os_id(f, str_skip(str_trim(in->before[b]), 3), read_origin(f, in, 0));
+	for (; i < in->count && i < last + 8 && i < 40; i++) {
+		struct str line = str_trim(in->line[i].text);
+		if (i && read_prompt(in->line[i].text, &command))
+			break;
+		for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+			if (!str_starts(line, keys[k].key))
+				continue;
+			struct str value = str_trim(str_skip(line, strlen(keys[k].key)));
+			value = os_value(value);
+			if (!value.len || value.len > 100)
+				continue;
+			if (keys[k].column == system__os_id)
+				take_os_id(f, value, read_origin(f, in, i));
+			else
+				read_fill_str(facts_only(f, TABLE_system), keys[k].column, value, read_origin(f, in, i));
+			last = i + 1;
+		}
+	}
+	return last;
 }
 
 static size_t read_tegra(const struct read_input *in, struct facts *f)
@@ -487,7 +521,7 @@ static const char *const ulimit_triggers[] = {"max locked memory", "core file si
 	"open files ", "locked-in-memory size", "cpu time (seconds)", NULL};
 static const char *const ulimit_one_triggers[] = {"ulimit -l", "ulimit -n", "ulimit -H", "ulimit -S", "ulimit -u", "ulimit -s", NULL};
 static const char *const uname_triggers[] = {"GNU/Linux", NULL};
-static const char *const os_triggers[] = {"PRETTY_NAME=", "Description:\t", NULL};
+static const char *const os_triggers[] = {"PRETTY_NAME=", "VERSION_ID=", "Description:\t", "Distributor ID:", NULL};
 static const char *const tegra_triggers[] = {"(release), REVISION", NULL};
 static const char *const nvcc_triggers[] = {"Cuda compilation tools", NULL};
 static const char *const gcc_triggers[] = {"gcc (", "g++ (", "gcc-", "g++-", "gcc version ", "clang version ", NULL};

@@ -86,6 +86,12 @@ static struct facts_row *gpu_of(struct tree *t, struct facts *f, struct str addr
 		gpu = read_gpu(f, t->gpus, vendor);
 	t->gpus++;
 	read_fill_str(gpu, gpu__pci_address, address, origin);
+	/* "GA100 [A100 SXM4 80GB] (rev a1)"; two names in one, as in [Quadro RTX 6000/8000], are none. */
+	size_t open = str_find_char(name, '[', 0), close = str_find_char(name, ']', 0);
+	struct str product = open < close && close != SIZE_MAX ? str_slice(name, open + 1, close) : str_n("", 0);
+	if (strcmp(vendor, "nvidia") == 0 && product.len > 3 && str_find_char(product, '/', 0) == SIZE_MAX &&
+		str_find_char(product, ':', 0) == SIZE_MAX && !str_has(name, "[10de:"))
+		read_fill_str(gpu, gpu__name, str_of(arena_printf(f->arena, "NVIDIA %.*s", (int)product.len, product.ptr)), origin);
 	return gpu;
 }
 

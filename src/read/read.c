@@ -28,6 +28,7 @@ extern const struct reader read_mount_reader;
 extern const struct reader read_free_reader;
 extern const struct reader read_ulimit_reader;
 extern const struct reader read_ulimit_one_reader;
+extern const struct reader read_answers_reader;
 extern const struct reader read_uname_reader;
 extern const struct reader read_os_reader;
 extern const struct reader read_tegra_reader;
@@ -103,6 +104,7 @@ const struct reader *const readers[] = {
 	&read_free_reader,
 	&read_ulimit_reader,
 	&read_ulimit_one_reader,
+	&read_answers_reader,
 	&read_uname_reader,
 	&read_os_reader,
 	&read_tegra_reader,
