@@ -1,6 +1,7 @@
 #include "logs/clean.h"
 
 #include <ctype.h>
+#include <time.h>
 
 /* Sixteen or more bytes at a time; plain C that compilers turn into vector code. */
 #ifndef __clang__
@@ -181,6 +182,53 @@ static bool json_message(const char *p, const char *end, const char **ret_value)
 	return false;
 }
 
+/* The text of a member of such a line: nothing escaped, not long. Empty when there is none. */
+static struct str json_member(struct str line, const char *key)
+{
+	size_t at = str_find(line, key, 0), end;
+	if (at == SIZE_MAX)
+		return str_n("", 0);
+	at += strlen(key);
+	while (at < line.len && (line.ptr[at] == ' ' || line.ptr[at] == ':'))
+		at++;
+	if (at >= line.len || line.ptr[at] != '"' || (end = str_find_char(line, '"', at + 1)) == SIZE_MAX || end - at > 80)
+		return str_n("", 0);
+	struct str value = str_slice(line, at + 1, end);
+	return str_find_char(value, '\\', 0) == SIZE_MAX ? value : str_n("", 0);
+}
+
+/* When and where it was said, in front of the message as other logs have it; never longer than what the line itself says of it. journalctl
+ * -o json: "2024-07-02T06:00:00 gpu07 kernel: ". Docker: "2025-01-01T00:00:00.0Z ". */
+static char *json_prefix(struct str line, char *out)
+{
+	struct str time = json_member(line, "\"time\""), host = json_member(line, "\"_HOSTNAME\""),
+		   us = json_member(line, "\"__REALTIME_TIMESTAMP\""), who = json_member(line, "\"SYSLOG_IDENTIFIER\"");
+	struct tm tm;
+	int64_t n;
+	if (host.len && str_to_int(us, &n) == 0 && n > 0) {
+		time_t seconds = (time_t)(n / 1000000);
+		char text[24];
+		if (!gmtime_r(&seconds, &tm) || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm) != 19)
+			return out;
+		memcpy(out, text, 19);
+		out += 19;
+		*out++ = ' ';
+		memcpy(out, host.ptr, host.len);
+		out += host.len;
+		*out++ = ' ';
+		who = who.len ? who : STR("kernel");
+		memcpy(out, who.ptr, who.len);
+		out += who.len;
+		*out++ = ':';
+		*out++ = ' ';
+	} else if (time.len >= 20 && time.len < 40 && time.ptr[4] == '-' && time.ptr[10] == 'T') {
+		memcpy(out, time.ptr, time.len);
+		out += time.len;
+		*out++ = ' ';
+	}
+	return out;
+}
+
 /* One backslash escape at p (on the backslash): writes at most two... bytes fewer than read. Returns bytes read. */
 static size_t unescape(const char *p, const char *end, char **out)
 {
@@ -236,6 +284,7 @@ static char *clean_line(const char *p, const char *end, char *out)
 	size_t n;
 	if (json_message(p, end, &value)) {
 		*out++ = '\r'; /* so that trimming below has a stop; an empty record before it does no harm */
+		out = json_prefix(str_n(p, (size_t)(end - p < 4096 ? end - p : 4096)), out);
 		return clean_json(value, end, out);
 	}
 	bool spelled = has_spelled_traceback(p, end);

@@ -151,6 +151,8 @@ static void take_net(struct topology *t, struct str tag)
 static void take_graph(struct topology *t, struct str tag)
 {
 	struct str intra = attribute(tag, "typeintra"), inter = attribute(tag, "typeinter");
+	if (number(tag, "nchannels") == 0)
+		return; /* not used: no SHARP, no NVLS */
 	struct facts_row *row = facts_only(t->f, TABLE_nccl_choice);
 	read_fill_str(row, nccl_choice__path, intra, origin(t));
 	read_fill_str(row, nccl_choice__nic_path, inter, origin(t));

@@ -5,6 +5,7 @@ tests/readers/NAME.txt: the output, a line "=====", and what must come of it:
   TABLE KEY=VALUE...: COLUMN=VALUE; COLUMN=VALUE   a row with these keys has these values ("-": no value)
   no TABLE KEY=VALUE...                            there is no such row
   finding CAUSE [STATUS]                           among the findings
+  node NAME                                        the first finding is about this node
   clean                                            no finding is a fault or a warning
   exit N                                           the exit status"""
 import concurrent.futures, json, os, shlex, subprocess, sys
@@ -35,6 +36,8 @@ def wrong(line, answer, status):
         return status != int(words[1]) and "exit %d" % status
     if words[0] == "finding":
         return not any(f["cause"] == words[1] and (len(words) < 3 or f["status"] == words[2]) for f in findings) and "findings: %s" % [(f["cause"], f["status"]) for f in findings]
+    if words[0] == "node":
+        return (not findings or findings[0]["node"] != words[1]) and "node: %s" % [f["node"] for f in findings[:1]]
     if words[0] == "no":
         return any(fits(r, pairs_of(" ".join(words[2:]))) for r in facts.get(words[1], [])) and "it is there"
     head, _, wanted = line.partition(": ")
