@@ -1,6 +1,7 @@
 #include "read/json_text.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
+#define DEPTH_MAX 64 /* no tool nests deeper: what does is not worth looking for its end */
 
 static bool opens(struct str line)
 {
@@ -22,16 +23,17 @@ static size_t lines_above(const struct read_input *in)
 	return above;
 }
 
-/* Depth of the brackets after the line; strings are skipped. */
-static void count_brackets(struct str line, int *depth, bool *quoted)
+/* Depth of the brackets after the line; strings, which end on their line, are skipped. */
+static void count_brackets(struct str line, int *depth)
 {
+	bool quoted = false;
 	for (size_t i = 0; i < line.len; i++) {
 		char c = line.ptr[i];
-		if (*quoted) {
+		if (quoted) {
 			i += c == '\\';
-			*quoted = c != '"';
+			quoted = c != '"';
 		} else if (c == '"') {
-			*quoted = true;
+			quoted = true;
 		} else {
 			*depth += c == '[' || c == '{' ? 1 : c == ']' || c == '}' ? -1 : 0;
 		}
@@ -42,22 +44,21 @@ bool json_text_read(const struct read_input *in, struct facts *f, struct json_te
 {
 	struct buf b = BUF_MAX(TEXT_MAX);
 	int depth = 0;
-	bool quoted = false;
 	size_t above = lines_above(in), i = 0;
 
 	*ret = (struct json_text){.in = in, .f = f, .above = above};
 	if (!above && !opens(in->line[0].text))
 		return false;
 	for (size_t k = above; k > 0; k--) {
-		count_brackets(in->before[k - 1], &depth, &quoted);
+		count_brackets(in->before[k - 1], &depth);
 		buf_str(&b, in->before[k - 1]);
 		buf_char(&b, '\n');
 	}
 	do {
-		count_brackets(in->line[i].text, &depth, &quoted);
+		count_brackets(in->line[i].text, &depth);
 		buf_str(&b, in->line[i].text);
 		buf_char(&b, '\n');
-	} while (++i < in->count && depth > 0 && !b.truncated);
+	} while (++i < in->count && depth > 0 && depth < DEPTH_MAX && !b.truncated);
 	ret->used = i;
 	if (depth <= 0 && !b.truncated) {
 		struct str rest = ret->text = str_n(arena_strndup(f->arena, b.ptr, b.len), b.len);

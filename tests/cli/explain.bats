@@ -230,11 +230,13 @@ print(rc, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 96 << 10)' "$
 	lines = {"lspci": ["%02x:%02x.0 3D controller: NVIDIA Corporation X\n\tLnkSta: Speed 16GT/s, Width x16" % (i // 32 % 256, i % 32) for i in range(20000)],
 	         "ldd": ["lib%d.so.1 => not found" % i for i in range(20000)], "netdev": ["mlx5_%d port 1 ==> eth%d (Up)" % (i, i) for i in range(20000)],
 	         "gpus": ["CUDA available: True", "GPU %s: NVIDIA A100" % ",".join(map(str, range(1000)))], "pip": ["Package Version", "------- -------"] + ["p%d 1.0" % i for i in range(20000)],
+	         "json": ['[{"name": "p%d", "version": "1.0", ' % i for i in range(20000)], "ip": ['[ {', '"ifname": "eth0",'] * 10000, "smi": ["<nvidia_smi_log>", '<gpu id="00000000:18:00.0">'] * 10000,
+	         "amd": ["GPU: 0", "GPU: 1"] * 10000, "route": ["Destination  Gateway Iface"] * 10000 + ["10.%d.%d.0/24 dev eth0 proto kernel" % (i // 256, i % 256) for i in range(10000)],
 	         "env": ["export NCCL_X%d=1" % i for i in range(20000)], "topology": ['<system version="1">'] + ['<pci busid="0000:17:00.0" class="0x030200"><gpu dev="1" sm="90"/>'] * 20000}
 	for name, text in lines.items():
 	    open(name + ".log", "w").write("\n".join(text) + "\n")
 	PY
-	for f in lspci ldd netdev gpus pip env topology; do
+	for f in lspci ldd netdev gpus pip env topology json ip smi amd route; do
 		run timeout 20 "$davy" explain --quiet $f.log
 		[ "$status" -le 2 ] || { echo "$f: $status"; false; }
 	done
