@@ -152,6 +152,7 @@ static struct finding *merge(struct judge *j, struct finding *list)
 			lead->node = other->node;
 		if (!lead->says)
 			lead->says = other->says;
+		lead->outlived &= other->outlived;
 		for (size_t i = 0; i < other->rank_count; i++)
 			add_rank(j, lead, other->ranks[i]);
 		join_evidence(lead, other->evidence);
@@ -217,6 +218,12 @@ static int64_t last_good(struct judge *j, const char *const *patterns, size_t co
 	return end;
 }
 
+static void soften(struct finding *f)
+{
+	if (f->status == STATUS_FAIL && f->first_seq >= 0)
+		f->status = STATUS_WARN;
+}
+
 static void soften_before(struct finding *f, int64_t end)
 {
 	if (f->status == STATUS_FAIL && f->first_seq >= 0 && f->first_seq < end)
@@ -228,14 +235,13 @@ static void soften_before(struct finding *f, int64_t end)
 static void soften_survived(struct judge *j, struct finding *list)
 {
 	static const char *const finished[] = {"run.finished"}, *const connected[] = {"nccl.init-complete"},
-				 *const served[] = {"run.served"}, *const went_on[] = {"program.step", "run.finished"},
-				 *const tests[] = {"run.tests-passed"}, *const restarts[] = {"elastic.restarting", "run.resumed"};
+				 *const served[] = {"run.served"}, *const tests[] = {"run.tests-passed"},
+				 *const restarts[] = {"elastic.restarting", "run.resumed"};
 	int toolchain = stage_by_name("toolchain", 9), container = stage_by_name("container", 9), host = stage_by_name("host", 4),
 	    network = stage_by_name("network", 7), launch = stage_by_name("launch", 6);
 	if (j->mode != JUDGE_EXPLAIN)
 		return;
-	int64_t end = last_good(j, finished, 1), init = last_good(j, connected, 1), answer = last_good(j, served, 1),
-		step = last_good(j, went_on, 2);
+	int64_t end = last_good(j, finished, 1), init = last_good(j, connected, 1), answer = last_good(j, served, 1);
 	int companion = stage_by_name("companion", 9);
 	/* Tests print the errors that they expect; and a group of workers that was restarted, and failed no more, has recovered. */
 	int64_t recovered = has_failure(j, NULL) ? -1 : last_good(j, restarts, 2), passed = last_good(j, tests, 1);
@@ -247,11 +253,12 @@ static void soften_survived(struct judge *j, struct finding *list)
 		if (f->stage == network)
 			soften_before(f, init);
 		if (strcmp(f->cause, "program.exception") == 0)
-			soften_before(f, answer);
+			soften_before(f, f->outlived && answer >= 0 ? INT64_MAX : answer);
 		/* What was warned of at import is optional when steps follow; memory that one attempt lacked and that no rank reports was
 		 * caught. */
-		if (f->stage == companion || (strcmp(f->cause, "program.gpu-out-of-memory") == 0 && f->rank < 0))
-			soften_before(f, step);
+		bool caught = f->stage == companion || (strcmp(f->cause, "program.gpu-out-of-memory") == 0 && f->rank < 0);
+		if (caught && f->outlived)
+			soften(f);
 	}
 }
 

@@ -179,6 +179,8 @@ static void take_event(struct judge *j, struct finding *f, const struct facts_ro
 		f->rank = n;
 	if (facts_get_int(event, event__seq, &n))
 		f->first_seq = n;
+	bool fails;
+	f->outlived = facts_get_bool(event, event__failure, &fails) && !fails;
 	facts_get_real(event, event__time, &f->time);
 	f->node = facts_get_text(event, event__host);
 	f->symptom = facts_get_text(event, event__symptom);

@@ -53,6 +53,7 @@ struct finding {
 	int rows;             /* how many rows this rule found wrong */
 	struct finding *also; /* other candidates of this cause that were merged into it, linked by `next` */
 	const char *symptom;  /* of the log line that gave it */
+	bool outlived;        /* the run went on behind all of its log lines */
 	int64_t first_seq;    /* of its first log line; -1: from facts alone */
 	struct evidence *evidence;
 	struct explained *explains;

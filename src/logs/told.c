@@ -41,11 +41,11 @@ static bool is_quoted_item(struct str s)
 
 static bool is_statement(struct str s)
 {
-	static const char *const starts[] = {"raise ", "except ", "// ", "if \"", "if '", "elif \"", "elif '", "print(\"", "print('",
-		"print(f\"", "print(f'", "logger.", "logging.", "log.error(", "log.warning(", "warnings.warn(", "assert \"", "assert '",
-		"self.assert", "with pytest.raises(", "with self.assertRaises", "TORCH_CHECK(", "C10_THROW", "throw ", "LOG(", "std::cerr",
-		"std::cout", "fprintf(stderr", "printf(\"", "return \"", "return '", "msg = \"", "msg = f\"", "WARN(\"", "INFO(",
-		"ERROR(\"", "CHECK("};
+	static const char *const starts[] = {"raise ", "except ", "// ", "echo \"", "echo '", "trap '", "trap \"", "if \"", "if '",
+		"elif \"", "elif '", "print(\"", "print('", "print(f\"", "print(f'", "logger.", "logging.", "log.error(", "log.warning(",
+		"warnings.warn(", "assert \"", "assert '", "self.assert", "with pytest.raises(", "with self.assertRaises", "TORCH_CHECK(",
+		"C10_THROW", "throw ", "LOG(", "std::cerr", "std::cout", "fprintf(stderr", "printf(\"", "return \"", "return '", "msg = \"",
+		"msg = f\"", "WARN(\"", "INFO(", "ERROR(\"", "CHECK("};
 	return starts_with_one(s, starts, COUNT(starts));
 }
 
