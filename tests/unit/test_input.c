@@ -234,8 +234,11 @@ static void cleaning(void **state)
 	expect_clean("AT&T & co\n", "AT&T & co\n");
 	expect_clean("^[[1mbold^[[0m\n", "bold\n");
 	expect_clean("\\u001b[31mred\\u001b[0m\n", "red\n");
+	expect_clean("{\"log\":\"Connection refused\\n\",\"stream\":\"stderr\",\"time\":\"2026-01-05T10:11:12Z\"}\n",
+		"2026-01-05T10:11:12Z Connection refused\n");
 	expect_clean(
-		"{\"log\":\"Connection refused\\n\",\"stream\":\"stderr\",\"time\":\"2026-01-05T10:11:12Z\"}\n", "Connection refused\n");
+		"{\"MESSAGE\":\"NVRM: Xid\",\"_HOSTNAME\":\"n7\",\"__REALTIME_TIMESTAMP\":\"1767607872000000\",\"SYSLOG_IDENTIFIER\":\"kernel\"}\n",
+		"2026-01-05T10:11:12 n7 kernel: NVRM: Xid\n");
 	expect_clean("{\"level\": \"error\", \"message\": \"two\\nlines\"}\n", "two\rlines\n");
 	expect_clean("{\"log\":\"\\u5185\\u5b58 \\\"x\\\"\\n\"}\n", "\xe5\x86\x85\xe5\xad\x98 \"x\"\n");
 	expect_clean("ends in an escape \033[", "ends in an escape ");
