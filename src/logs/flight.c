@@ -380,6 +380,7 @@ static struct facts_row *say(struct flight *f, struct facts *facts, const char *
 			file = f->dump[i].file;
 	facts_text(row, event__pattern, pattern, NULL);
 	facts_text(row, event__class, "evidence", NULL);
+	facts_bool(row, event__failure, true, NULL); /* a dump is made of what did not end */
 	facts_text(row, event__symptom, pattern, NULL);
 	facts_text(row, event__text, text, NULL);
 	facts_text(row, event__file, file, NULL);

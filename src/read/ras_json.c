@@ -36,6 +36,7 @@ static void say(struct parse *p, const struct member *m, const char *pattern, co
 			: strcmp(pattern, "ras.incomplete") == 0 ? "consequence"
 								 : "evidence",
 		NULL);
+	facts_bool(row, event__failure, strcmp(pattern, "ras.ranks-at") != 0, NULL);
 	facts_text(row, event__symptom, symptom, NULL);
 	facts_text(row, event__text, text, NULL);
 	facts_text(row, event__file, p->in->file, NULL);
