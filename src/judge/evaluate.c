@@ -482,6 +482,8 @@ static const char *capture_text(struct judge *j, const char *says, const struct 
 		}
 		if (value)
 			placeholder_format(&b, p.format, without_stop(j, value));
+		else if (str_is(p.name, "device") && p.end[0] == ' ') /* "GPU {device} fell ...": which one the line does not say */
+			p.end++;
 		else
 			buf_char(&b, '?');
 		copied = p.end;

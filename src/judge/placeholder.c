@@ -70,11 +70,13 @@ void placeholder_format(struct buf *b, struct str format, const char *value)
 				buf_text(b, ", ");
 			else
 				buf_char(b, *p);
-	} else if (strlen(value) > VALUE_MAX) {
-		buf_str(b, str_cut(str_of(value), VALUE_MAX));
-		buf_text(b, "...");
 	} else {
-		buf_text(b, value);
+		struct str cut = str_cut(str_of(value), VALUE_MAX);
+		for (size_t i = 0; i < cut.len; i++) /* columns of a table or a progress bar are one blank apart in a sentence */
+			if (cut.ptr[i] != ' ' || i == 0 || cut.ptr[i - 1] != ' ')
+				buf_char(b, cut.ptr[i]);
+		if (cut.len < strlen(value))
+			buf_text(b, "...");
 	}
 }
 
