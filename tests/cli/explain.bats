@@ -96,10 +96,10 @@ print(rc, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 96 << 10)' "$
 @test "--follow goes on with the next file when a log is rotated, shorter or longer" {
 	for more in 0 100; do
 		for i in 1 2 3; do echo "[rank0]: step $i loss 3.21 and a line that is as long as what comes in the next file, which hides there"; done > grow.log
-		"$davy" explain --follow --json grow.log > said & follower=$!
+		timeout 60 "$davy" explain --follow --json grow.log > said & follower=$!
 		sleep 1
 		mv grow.log grow.log.1
-		{ sed -n 5p oom.log; for i in $(seq $more); do echo "step $i of the next file"; done; } > grow.log
+		{ sed -n 5p oom.log; for i in $(seq $more); do echo "line $i of the next file"; done; } > grow.log
 		rc=0; wait $follower || rc=$?
 		[ "$rc" -eq 1 ]
 		[ "$(cause < said)" = "program.gpu-out-of-memory 1" ]
