@@ -50,12 +50,11 @@ static void read_growth(struct follower *f, size_t i)
 {
 	struct watched *w = &f->watched[i];
 	struct host_file *file;
-	struct host_stat st;
-	if (host_stat(f->s->host, f->s->source[i].path, &st) < 0 || host_file_open(f->s->host, f->s->source[i].path, &file) < 0)
+	if (host_file_open(f->s->host, f->s->source[i].path, &file) < 0)
 		return; /* rotated away; it comes back */
 	uint64_t size = host_file_size(file);
-	bool another = w->inode && st.inode != w->inode;
-	w->inode = st.inode;
+	bool another = w->inode && host_file_inode(file) != w->inode;
+	w->inode = host_file_inode(file);
 	if (size < w->seen || another) {
 		w->seen = 0;
 		w->line = 1;

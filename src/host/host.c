@@ -489,6 +489,11 @@ void host_file_close(struct host_file *file)
 	}
 }
 
+uint64_t host_file_inode(const struct host_file *file)
+{
+	return file->inode;
+}
+
 uint64_t host_file_size(const struct host_file *file)
 {
 	return file->size;

@@ -112,6 +112,7 @@ typedef int host_digest_fn(struct host_file *file, struct buf *ret_text, void *a
 int host_digest(struct host *h, const char *kind, const char *path, host_digest_fn *make, void *arg, struct str *ret_text);
 
 uint64_t host_file_size(const struct host_file *file);
+uint64_t host_file_inode(const struct host_file *file);
 int host_file_pread(
 	struct host_file *file, uint64_t off, void *p, size_t n); /* 0, or -ENODATA when the file is shorter, or negative errno */
 /* For `davy inspect`: a file of this machine, opened directly. */

@@ -50,7 +50,7 @@ def size():
 
 
 def resized():
-    out, status = talk(python("import os, signal, time\nsignal.signal(signal.SIGWINCH, lambda *a: (print('now', *os.get_terminal_size(1), flush=True), os._exit(5)))\nprint('ready', flush=True)\ntime.sleep(90)"), (b"ready", lambda fd: resize(fd, 50, 120)))
+    out, status = talk(python("import os, signal, time\nsignal.signal(signal.SIGWINCH, lambda *a: os.get_terminal_size(1).columns == 120 and (print('now', *os.get_terminal_size(1), flush=True), os._exit(5)))\nprint('ready', flush=True)\ntime.sleep(90)"), (b"ready", lambda fd: resize(fd, 50, 120)))
     assert os.WEXITSTATUS(status) == 5 and "now 120 50" in out, (out, status)
 
 
