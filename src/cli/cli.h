@@ -33,8 +33,10 @@ struct cli {
 
 struct cli_command {
 	const char *name, *usage;
-	const char *english, *chinese; /* one line each */
-	int (*run)(struct cli *c);     /* exit status */
+	const char *english, *chinese;           /* one line each */
+	int (*run)(struct cli *c);               /* exit status */
+	bool compares;                           /* its facts stand beside those of other nodes or times */
+	const char *exit_english, *exit_chinese; /* its exit statuses where they mean more than usual */
 };
 
 extern const struct cli_command cli_commands[];

@@ -125,13 +125,6 @@ int cli_examine(struct cli *c, struct host *door, struct examination *ret)
 	return cli_examine_live(c, door, &(struct live){.only = c->options.only, .mode = JUDGE_CHECK}, ret);
 }
 
-/* Will the facts stand beside those of other nodes or times? Digests of wheels tell those apart that have the same version. */
-static bool is_compared(const struct cli *c)
-{
-	int (*run)(struct cli *) = c->command->run;
-	return c->options.json || run == cli_run || run == cli_cluster || run == cli_compare || run == cli_query;
-}
-
 int cli_examine_live(struct cli *c, struct host *door, const struct live *live, struct examination *ret)
 {
 	*ret = (struct examination){.facts = facts_new(c->arena), .for_lock = ret->for_lock, .lock = ret->lock, .sql = ret->sql};
@@ -158,7 +151,7 @@ int cli_examine_live(struct cli *c, struct host *door, const struct live *live, 
 		.deep = c->options.deep,
 		.files_only = c->files_only,
 		.for_lock = ret->for_lock || ret->lock,
-		.digests = is_compared(c),
+		.digests = c->options.json || c->command->compares, /* they tell wheels apart that have the same version */
 		.lock = ret->lock,
 		.lock_path = c->options.lock,
 		.asked = narrow ? asked : NULL};

@@ -7,31 +7,41 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 
+#define EXITS "0 nothing wrong, 1 a fault, 2 could not tell, 64 usage, 66 no such input, 70 Davy's own failure"
+#define EXITS_ZH "0 未发现问题，1 发现故障，2 无法判断，64 用法错误，66 输入不存在，70 Davy 自身出错"
+
 const struct cli_command cli_commands[] = {
 	{"check", "davy [check] [OPTIONS]", "examines this host, container and Python environment", "检查本机、容器和 Python 环境",
-		cli_check},
+		.run = cli_check},
 	{"explain", "davy explain [FILE...|DIR|-] [OPTIONS]", "names the root cause in logs and reports of failed jobs",
-		"从日志和报错中找出失败的根本原因", cli_explain},
+		"从日志和报错中找出失败的根本原因", .run = cli_explain},
 	{"plan", "davy plan [OPTIONS]", "prints the commands that give this machine a fitting PyTorch", "给出为本机安装合适 PyTorch 的命令",
-		cli_plan},
+		.run = cli_plan},
 	{"cluster", "davy cluster [OPTIONS]   (one process on each node: srun, mpirun, torchrun --no-python, Kubernetes)",
-		"tests the network between the nodes of a job, and compares them", "测试任务各节点之间的网络，并比较各节点", cli_cluster},
+		"tests the network between the nodes of a job, and compares them", "测试任务各节点之间的网络，并比较各节点",
+		.run = cli_cluster, .compares = true,
+		.exit_english =
+			"of rank 0 for all nodes, of every other node for itself (1: it has a fault of its own, or did not reach rank 0): " EXITS,
+		.exit_chinese = "rank 0 的退出码针对全部节点，其他节点只针对自己（1：自身有故障，或未能到达 rank 0）：" EXITS_ZH},
 	{"test", "davy test [OPTIONS]", "live tests: GPUs, pairs, shared memory, network, an all_reduce, with a deadline each",
-		"实测：GPU、GPU 对、共享内存、网络和一次 all_reduce，每项都有时限", cli_test},
+		"实测：GPU、GPU 对、共享内存、网络和一次 all_reduce，每项都有时限", .run = cli_test},
 	{"compare", "davy compare A B... [OPTIONS]   (snapshots, folders, archives, check --json outputs, -)",
 		"what differs between two snapshots, or which of many nodes are odd", "两份快照有何差异，或众多节点中哪些与众不同",
-		cli_compare},
+		.run = cli_compare, .compares = true},
 	{"run", "davy run [OPTIONS] -- COMMAND...", "checks, starts the command, keeps its log, explains it if it fails",
-		"检查后启动命令，保存日志，失败时说明原因", cli_run},
+		"检查后启动命令，保存日志，失败时说明原因", .run = cli_run, .compares = true,
+		.exit_english =
+			"the command's, 128 + N when signal N ended it; 1 not started because of a fault, 64 usage, 126 or 127 the command cannot be started",
+		.exit_chinese = "所运行命令的退出码，被信号 N 终止时为 128 + N；1 因故障未启动，64 用法错误，126 或 127 命令无法启动"},
 	{"history", "davy history [show [N]|diff [A B]|log N|note N TEXT] [OPTIONS]",
-		"the attempts of run, and what changed between good and bad", "run 记录的历次尝试，以及成败之间的变化", cli_history},
+		"the attempts of run, and what changed between good and bad", "run 记录的历次尝试，以及成败之间的变化", .run = cli_history},
 	{"snapshot", "davy snapshot [OUT.tar.zst|DIR] [OPTIONS]", "saves what check reads, private data replaced",
-		"保存 check 所读取的内容，隐私数据已替换", cli_snapshot},
+		"保存 check 所读取的内容，隐私数据已替换", .run = cli_snapshot},
 	{"inspect", "davy inspect FILE|PID... [OPTIONS]", "everything Davy can read from a library, a wheel, a snapshot or a process",
-		"查看动态库、wheel、快照或进程的全部信息", cli_inspect},
+		"查看动态库、wheel、快照或进程的全部信息", .run = cli_inspect},
 	{"cause", "davy cause [ID] [OPTIONS]", "everything about one cause; without ID, the list",
-		"某个原因的全部说明；不带 ID 时列出全部原因", cli_cause},
-	{"query", "davy query SQL [OPTIONS]", "asks the fact tables directly", "直接用 SQL 查询事实表", cli_query},
+		"某个原因的全部说明；不带 ID 时列出全部原因", .run = cli_cause},
+	{"query", "davy query SQL [OPTIONS]", "asks the fact tables directly", "直接用 SQL 查询事实表", .run = cli_query, .compares = true},
 };
 const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
 
@@ -123,21 +133,9 @@ static int help(struct cli *c)
 		buf_char(&out, '\n');
 	}
 	options_help(c, &out);
-	if (c->command && c->command->run == cli_cluster)
-		buf_fmt(&out, "\n%s\n",
-			cli_tr(c,
-				"exit status: of rank 0 for all nodes, of every other node for itself (1: it has a fault of its own, or did not reach rank 0): 0 nothing wrong, 1 a fault, 2 could not tell, 64 usage, 66 no such input, 70 Davy's own failure",
-				"退出码：rank 0 的退出码针对全部节点，其他节点只针对自己（1：自身有故障，或未能到达 rank 0）：0 未发现问题，1 发现故障，2 无法判断，64 用法错误，66 输入不存在，70 Davy 自身出错"));
-	else if (c->command && c->command->run == cli_run)
-		buf_fmt(&out, "\n%s\n",
-			cli_tr(c,
-				"exit status: the command's, 128 + N when signal N ended it; 1 not started because of a fault, 64 usage, 126 or 127 the command cannot be started",
-				"退出码：所运行命令的退出码，被信号 N 终止时为 128 + N；1 因故障未启动，64 用法错误，126 或 127 命令无法启动"));
-	else
-		buf_fmt(&out, "\n%s\n",
-			cli_tr(c,
-				"exit status: 0 nothing wrong, 1 a fault, 2 could not tell, 64 usage, 66 no such input, 70 Davy's own failure",
-				"退出码：0 未发现问题，1 发现故障，2 无法判断，64 用法错误，66 输入不存在，70 Davy 自身出错"));
+	bool own = c->command && c->command->exit_english;
+	buf_fmt(&out, cli_tr(c, "\nexit status: %s\n", "\n退出码：%s\n"),
+		own ? cli_tr(c, c->command->exit_english, c->command->exit_chinese) : cli_tr(c, EXITS, EXITS_ZH));
 	int rc = cli_print(&out, EXIT_FINE);
 	buf_free(&out);
 	return rc;

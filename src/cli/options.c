@@ -19,8 +19,8 @@ static const struct option table[] = {
 		"输出 Markdown，可贴到问题跟踪系统，隐私数据已替换"},
 	{"html", "FILE", AT(html), "check explain", "also write one HTML page, private data replaced",
 		"同时写出一个 HTML 页面，隐私数据已替换"},
-	{"quiet", NULL, AT(quiet), NULL, "print nothing when all is well, one line otherwise; plan: the commands alone",
-		"一切正常时不输出，否则只输出一行；plan：只输出命令"},
+	{"quiet", NULL, AT(quiet), "plan", "the commands alone", "只输出命令"},
+	{"quiet", NULL, AT(quiet), NULL, "print nothing when all is well, one line otherwise", "一切正常时不输出，否则只输出一行"},
 	{"verbose", NULL, AT(verbose), NULL, "every fact, every fix, sources, times", "列出全部事实、修复办法、来源与耗时"},
 	{"only", "STAGE|CAUSE", AT(only), "check compare explain", "judge this stage or cause only", "只检查某一阶段或某一原因"},
 	{"only", "STAGE", AT(only), "test", "this stage only: driver, cuda, backend, shm, network, p2p, allreduce or torch",
@@ -185,7 +185,8 @@ void options_help(const struct cli *c, struct buf *out)
 		const struct option *o = &table[i];
 		bool refused = o->offset == AT(json) && c->command &&
 			strcmp(c->command->name, "run") == 0; /* it is known, to be told why not */
-		if (refused || !applies(o, c) || (!c->command && o->commands))
+		if (refused ||
+			(c->command ? find(c, str_of(o->name)) != o : o->commands != NULL)) /* what two rows explain, the first does */
 			continue;
 		const char *left = arena_printf(c->arena, "--%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
 		buf_fmt(out, "  %-22s %s\n", left, cli_tr(c, o->english, o->chinese));

@@ -252,12 +252,13 @@ static void soften_survived(struct judge *j, struct finding *list)
 			soften_before(f, end);
 		if (f->stage == network)
 			soften_before(f, init);
-		if (strcmp(f->cause, "program.exception") == 0)
-			soften_before(f, f->outlived && answer >= 0 ? INT64_MAX : answer);
+		bool served_on = strcmp(f->cause, "program.exception") == 0 && answer >= 0;
+		if (served_on)
+			soften_before(f, answer);
 		/* What was warned of at import is optional when steps follow; memory that one attempt lacked and that no rank reports was
 		 * caught. */
 		bool caught = f->stage == companion || (strcmp(f->cause, "program.gpu-out-of-memory") == 0 && f->rank < 0);
-		if (caught && f->outlived)
+		if ((caught || served_on) && f->outlived)
 			soften(f);
 	}
 }

@@ -39,11 +39,7 @@ const char *evaluate_text(struct judge *j, const char *says, const char *names, 
 	struct placeholder p;
 	while (placeholder_next(&at, PLACEHOLDER_TEXT, &p)) {
 		buf_add(&b, copied, (size_t)(p.start - copied));
-		const char *value = value_of(names, q, from, p.name);
-		if (value)
-			placeholder_format(&b, p.format, value);
-		else
-			buf_char(&b, '?');
+		placeholder_format(&b, p.format, value_of(names, q, from, p.name));
 		copied = p.end;
 	}
 	buf_text(&b, copied);
@@ -480,12 +476,7 @@ static const char *capture_text(struct judge *j, const char *says, const struct 
 			else if (facts_columns[c].type == FACTS_INT && facts_get_int(event, c, &n))
 				value = arena_printf(j->arena, "%lld", (long long)n);
 		}
-		if (value)
-			placeholder_format(&b, p.format, without_stop(j, value));
-		else if (str_is(p.name, "device") && p.end[0] == ' ') /* "GPU {device} fell ...": which one the line does not say */
-			p.end++;
-		else
-			buf_char(&b, '?');
+		placeholder_format(&b, p.format, value ? without_stop(j, value) : NULL);
 		copied = p.end;
 	}
 	buf_text(&b, copied);

@@ -55,7 +55,11 @@ const char *placeholder_column(struct arena *a, const struct placeholder *p)
 void placeholder_format(struct buf *b, struct str format, const char *value)
 {
 	int64_t n;
-	if (str_is(format, "bytes") && str_to_int(str_of(value), &n) == 0 && n >= 0) {
+	if (!value && str_is(format, "optional")) {
+		b->len -= b->len && b->ptr[b->len - 1] == ' ';
+	} else if (!value) {
+		buf_char(b, '?');
+	} else if (str_is(format, "bytes") && str_to_int(str_of(value), &n) == 0 && n >= 0) {
 		static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB", "PB"};
 		double v = (double)n;
 		size_t u = 0;

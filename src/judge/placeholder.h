@@ -22,7 +22,8 @@ bool placeholder_is_computed(const struct placeholder *p); /* plan.* and pip */
 const char *placeholder_table(struct arena *a, const struct placeholder *p);
 const char *placeholder_column(struct arena *a, const struct placeholder *p);
 
-/* A value in a format: bytes ("64 MB"), count, list (", " between lines), as it is otherwise. */
+/* A value in a format: bytes ("64 MB"), count, list (", " between lines), as it is otherwise. NULL: "?"; in the format optional nothing,
+ * nor the blank before it ("GPU {device:optional} failed"). */
 void placeholder_format(struct buf *b, struct str format, const char *value);
 
 /* A value as one word of a command: what the shell would act on is escaped. Names of folders and packages are written by others. */

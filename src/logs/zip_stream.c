@@ -119,29 +119,26 @@ static bool take_name(struct zip_stream *z, size_t n)
 /* The header of a file was read: can its bytes be had? If not, they are stepped over where that is possible. */
 static bool begin_file(struct zip_stream *z, unsigned flags, unsigned method)
 {
-	bool known = !(flags & SIZES_FOLLOW);
+	bool known = !(flags & SIZES_FOLLOW), deflated = method == 8, readable = (deflated || method == 0) && !(flags & ENCRYPTED);
 	z->sized = known;
-	z->deflated = method == 8;
-	z->ended = !known && !z->deflated;
-	if (flags & ENCRYPTED)
-		problem(z, "a file in it is encrypted");
-	else if (method == 8 && z->inflate)
-		unpack_deflate.close(z->inflate);
-	if ((flags & ENCRYPTED) || (method != 8 && method != 0)) {
-		problem(z, "a file in it is packed in a way that Davy does not know");
-		z->ended = true;
-		z->deflated = false;
+	z->deflated = deflated && readable;
+	z->ended = !readable;
+	if (!readable) {
+		problem(z, flags & ENCRYPTED ? "a file in it is encrypted" : "a file in it is packed in a way that Davy does not know");
 		return known;
 	}
-	if (method == 8 && !(z->inflate = unpack_deflate.open())) {
-		problem(z, "no memory to unpack it");
-		return false;
-	}
-	if (!known && method == 0) {
+	if (!deflated && !known) {
 		problem(z, "the archive is broken here"); /* where it ends cannot be known */
 		return false;
 	}
-	return true;
+	if (!deflated)
+		return true;
+	if (z->inflate)
+		unpack_deflate.close(z->inflate);
+	z->inflate = unpack_deflate.open();
+	if (!z->inflate)
+		problem(z, "no memory to unpack it");
+	return z->inflate;
 }
 
 bool zip_stream_next(struct zip_stream *z)
