@@ -272,6 +272,15 @@ static const char *nccl_line(struct explaining *x)
 
 /* -- the command --------------------------------------------------------------------------------------------------------- */
 
+/* Something of the input stayed unread, and may be what tells of the failure. */
+static bool is_partly_read(const struct logs *l)
+{
+	for (size_t i = 0; i < l->file_count; i++)
+		if (l->file[i].problem || l->file[i].error)
+			return true;
+	return false;
+}
+
 static int nothing_to_read(struct explaining *x)
 {
 	struct cli *c = x->c;
@@ -284,7 +293,9 @@ static int nothing_to_read(struct explaining *x)
 		binary &= x->logs->file[i].binary || x->logs->file[i].is_archive;
 	}
 	if (!bytes)
-		return cli_fail(c, EXIT_NO_INPUT, "%s", cli_tr(c, "the input is empty", "输入为空"));
+		return cli_fail(c, EXIT_NO_INPUT, "%s",
+			is_partly_read(x->logs) ? cli_tr(c, "nothing of the input could be read", "输入内容均无法读取")
+						: cli_tr(c, "the input is empty", "输入为空"));
 	if (binary && !x->logs->event_count && !x->logs->snippets)
 		return cli_fail(
 			c, EXIT_UNKNOWN, "%s", cli_tr(c, "this is no log: the input is binary data", "这不是日志：输入是二进制数据"));
@@ -294,20 +305,25 @@ static int nothing_to_read(struct explaining *x)
 /* Archives that are broken or cut: used as far as they go, and said so. */
 static void report_problems(struct explaining *x)
 {
+	static const struct {
+		const char *part, *chinese;
+		bool goes_on; /* only a file in it could not be read */
+	} known[] = {{"encrypted", "其中有加密的文件", true}, {"does not know", "其中有文件采用了不支持的压缩方式", true},
+		{"nested", "其中的压缩包嵌套过深", true}, {"too early", "压缩文件不完整", false}, {"broken", "压缩文件在此处损坏", false},
+		{"absurd", "解压后大得离谱，已停止读取", false}, {"", "解压所需内存超过 Davy 的上限", false}};
 	struct cli *c = x->c;
-	size_t said = 0;
+	size_t said = 0, k;
 	for (size_t i = 0; i < x->logs->file_count; i++) {
 		const struct logs_file *f = &x->logs->file[i];
 		if (!f->problem || f->error || said++ >= 5)
 			continue;
-		cli_fail(c, 0, cli_tr(c, "%s: %s; what stands before that was read", "%s：%s；此前的内容已读取"), f->name,
-			!c->chinese                                   ? f->problem
-				: strstr(f->problem, "too early")     ? "压缩文件不完整"
-				: strstr(f->problem, "broken")        ? "压缩文件在此处损坏"
-				: strstr(f->problem, "absurd")        ? "解压后大得离谱，已停止读取"
-				: strstr(f->problem, "encrypted")     ? "其中有加密的文件"
-				: strstr(f->problem, "does not know") ? "其中有文件采用了不支持的压缩方式"
-								      : "解压所需内存超过 Davy 的上限");
+		for (k = 0; !strstr(f->problem, known[k].part); k++)
+			;
+		cli_fail(c, 0,
+			known[k].goes_on
+				? cli_tr(c, "%s: %s; unpack it and explain what comes out", "%s：%s；请自行解压后再交给 davy explain")
+				: cli_tr(c, "%s: %s; what stands before that was read", "%s：%s；此前的内容已读取"),
+			f->name, c->chinese ? known[k].chinese : f->problem);
 	}
 }
 
@@ -435,7 +451,10 @@ static int judge_all(struct explaining *x)
 	judge_derive(&judge);
 	judge_run(&judge, &x->judgement);
 	x->judgement.failed |= strcmp(c->command->name, "run") == 0; /* it is asked only after the command failed */
-	if (x->judgement.verdict == VERDICT_UNKNOWN && !x->judgement.fails)
+	x->judgement.partly_read = is_partly_read(x->logs);
+	if (x->judgement.verdict == VERDICT_CLEAN && x->judgement.partly_read)
+		x->judgement.verdict = VERDICT_UNKNOWN;
+	else if (x->judgement.verdict == VERDICT_UNKNOWN && !x->judgement.fails)
 		x->judgement.ask = questions(x);
 	return 0;
 }

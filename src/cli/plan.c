@@ -223,7 +223,7 @@ static void print_quiet(struct cli *c, struct judge *j, const struct plan *p, st
 	} else if (!p->best) {
 		buf_fmt(out, "davy: %s\n", one_line(c, p->nothing));
 	} else if (c->options.docker) {
-		parts[0] = p->docker;
+		parts[0] = p->docker[0] ? p->docker : p->dockerfile;
 	} else {
 		parts[0] = c->options.offline ? p->download : none;
 		parts[1] = p->clean;

@@ -82,6 +82,8 @@ int sources_expand(struct cli *c, const char **args, size_t n, struct sources *r
 	for (size_t i = 0; i < n; i++) {
 		struct host_stat st;
 		const char *path = absolute(c, args[i]);
+		if (!*args[i])
+			return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "the name of a log is empty", "日志文件名为空"));
 		int fd = open_already(args[i]);
 		if (fd >= 0) {
 			add(c, ret, fd ? args[i] : "-", NULL, fd);

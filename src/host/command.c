@@ -26,7 +26,7 @@ struct command {
 	unsigned char seen[128]; /* what the witness has told of each signal, and was not asked about yet */
 	sigset_t before, all;    /* the mask of before; all that we take */
 	struct sigaction pipe_before;
-	bool ended;
+	bool ended, stopped; /* the command */
 	int wait_status;
 	struct host_command_result *result;
 };
@@ -208,13 +208,16 @@ static int start(struct command *c, char *const argv[], const char *const *add, 
 
 /* -- standing beside ----------------------------------------------------------------------------------------------------- */
 
+static bool is_stop(int sig)
+{
+	return sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
+}
+
 /* A stop of job control: ours follows, so that the shell sees it. A SIGSTOP meant for the command alone does not stop us, for nobody would
- * continue us. */
+ * continue us; but Ctrl-Z then does. */
 static void stop_too(struct command *c, int sig)
 {
 	sigset_t one;
-	if (sig != SIGTSTP && sig != SIGTTIN && sig != SIGTTOU)
-		return;
 	relay_settle(c->relays, c->relay_count);
 	sigemptyset(&one);
 	sigaddset(&one, sig);
@@ -231,9 +234,10 @@ static void reap(struct command *c)
 			c->witness = -1;
 		if (pid != c->pid)
 			continue;
-		if (WIFSTOPPED(status)) {
+		c->stopped = WIFSTOPPED(status);
+		if (c->stopped && is_stop(WSTOPSIG(status))) {
 			stop_too(c, WSTOPSIG(status));
-		} else if (!WIFCONTINUED(status)) {
+		} else if (!c->stopped && !WIFCONTINUED(status)) {
 			c->ended = true;
 			c->wait_status = status;
 		}
@@ -255,9 +259,10 @@ static void on_signal(struct command *c, const siginfo_t *info)
 	}
 	if (sig == SIGHUP || sig == SIGINT || sig == SIGQUIT || sig == SIGTERM)
 		c->result->asked = sig;
-	if (from_kernel || info->si_pid == c->pid || group_had_it(c, sig))
-		return;
-	kill(c->pid, sig);
+	if (is_stop(sig) && c->stopped)
+		stop_too(c, sig);
+	else if (!from_kernel && info->si_pid != c->pid && !group_had_it(c, sig))
+		kill(c->pid, sig);
 }
 
 static void stand_by(struct command *c)

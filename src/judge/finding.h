@@ -80,6 +80,7 @@ struct judgement {
 	int64_t ranks;
 	bool failure_seen;      /* explain: the input holds lines that may tell of a failure */
 	bool failed;            /* explain: it shows that something failed, not only what it was about */
+	bool partly_read;       /* explain: a part of the input could not be read */
 	const char *const *ask; /* when nothing decides: what to collect; NULL-terminated or NULL */
 };
 

@@ -160,7 +160,8 @@ static size_t spelled_escape(const char *p, const char *end)
 	return 0;
 }
 
-/* The value of the member that holds the message of a JSON log line; false when there is none. *ret_value: behind the opening quote. */
+/* The value of the member that holds the message of a JSON log line; false when there is none. *ret_value: behind the opening quote, or
+ * behind the bracket of a list. */
 static bool json_message(const char *p, const char *end, const char **ret_value)
 {
 	static const char *const keys[] = {"\"log\"", "\"message\"", "\"msg\"", "\"text\"", "\"MESSAGE\"", "\"textPayload\""};
@@ -174,7 +175,7 @@ static bool json_message(const char *p, const char *end, const char **ret_value)
 		at += strlen(keys[i]);
 		while (at < line.len && (line.ptr[at] == ' ' || line.ptr[at] == ':'))
 			at++;
-		if (at < line.len && line.ptr[at] == '"') {
+		if (at < line.len && (line.ptr[at] == '"' || (line.ptr[at] == '[' && strcmp(keys[i], "\"MESSAGE\"") == 0))) {
 			*ret_value = line.ptr + at + 1;
 			return true;
 		}
@@ -272,6 +273,33 @@ static char *clean_json(const char *p, const char *end, char *out)
 	return out;
 }
 
+/* The journal writes what is not plain text, a line with colours for example, as a list of its bytes. */
+static char *clean_bytes(const char *p, const char *end, char *out)
+{
+	char *start = out;
+	while (p < end && *p != ']') {
+		unsigned v = 0;
+		const char *digits = p;
+		for (; p < end && *p >= '0' && *p <= '9' && v < 256; p++)
+			v = v * 10 + (unsigned)(*p - '0');
+		if (p == digits)
+			p++; /* a blank or a comma */
+		else if (v == 0x1b || (v >= ' ' && v < 256))
+			*out++ = (char)v;
+	}
+	const char *from = start, *stop = out;
+	out = start;
+	while (from < stop) {
+		if (*from == 0x1b) {
+			from++;
+			from += ansi_rest(from, stop);
+		} else {
+			*out++ = *from++;
+		}
+	}
+	return out;
+}
+
 static bool has_spelled_traceback(const char *p, const char *end)
 {
 	return str_has(str_n(p, (size_t)(end - p)), "(most recent call last):\\n");
@@ -285,7 +313,7 @@ static char *clean_line(const char *p, const char *end, char *out)
 	if (json_message(p, end, &value)) {
 		*out++ = '\r'; /* so that trimming below has a stop; an empty record before it does no harm */
 		out = json_prefix(str_n(p, (size_t)(end - p < 4096 ? end - p : 4096)), out);
-		return clean_json(value, end, out);
+		return value[-1] == '[' ? clean_bytes(value, end, out) : clean_json(value, end, out);
 	}
 	bool spelled = has_spelled_traceback(p, end);
 	while (p < end) {

@@ -702,14 +702,25 @@ static void scan_zip(struct logs *l, unsigned file, struct logs_input *in, int d
 	free(z);
 }
 
+static void set_problem(struct logs *l, unsigned file, const char *problem)
+{
+	pthread_mutex_lock(&l->private->lock);
+	l->file[file].problem = problem;
+	l->file[file].is_archive = true;
+	pthread_mutex_unlock(&l->private->lock);
+}
+
 static int scan_any(struct logs *l, unsigned file, logs_read_fn *read, void *arg, int depth)
 {
 	struct logs_input *in = logs_input_new(read, arg);
 	const char *head;
 	size_t n = logs_input_peek(in, &head);
-	if (depth < TAPE_DEPTH_MAX && tape_is_archive(head, n))
+	bool tape = tape_is_archive(head, n), zip = !tape && zip_stream_is_archive(head, n);
+	if ((tape || zip) && depth == TAPE_DEPTH_MAX)
+		set_problem(l, file, "archives in it are nested too deep");
+	else if (tape)
 		scan_tape(l, file, in, depth);
-	else if (depth < TAPE_DEPTH_MAX && zip_stream_is_archive(head, n))
+	else if (zip)
 		scan_zip(l, file, in, depth);
 	else
 		scan_plain(l, file, in);
@@ -753,13 +764,23 @@ void logs_scan_text(struct logs *l, unsigned file, size_t first_line, const char
 	free(s);
 }
 
+/* Names come from strangers: a newline in one would begin a line of its own wherever it is shown. */
+static const char *printed(struct arena *a, const char *name)
+{
+	char *copy = arena_strdup(a, name);
+	for (char *c = copy; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	return copy;
+}
+
 unsigned logs_add_file(struct logs *l, const char *name)
 {
 	pthread_mutex_lock(&l->private->lock);
 	unsigned i = (unsigned)l->file_count;
 	l->file = arena_grow(l->arena, l->file, l->file_count, &l->private->file_cap, sizeof(*l->file));
 	memset(&l->file[i], 0, sizeof(l->file[i]));
-	l->file[i].name = arena_strdup(l->arena, name);
+	l->file[i].name = printed(l->arena, name);
 	l->file_count++;
 	pthread_mutex_unlock(&l->private->lock);
 	return i;

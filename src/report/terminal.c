@@ -266,8 +266,11 @@ const char *report_verdict(const struct report *r)
 			if (strcmp(r->command, "explain") == 0)
 				buf_text(&b,
 					j->failed ? tr(r, "It failed, and the cause is not established", "任务失败，但原因尚未确定")
-						  : tr(r, "No failure is certain, and no cause was found",
-							    "未能确认是否失败，也没有找到原因"));
+						: j->partly_read && !j->failure_seen
+						? tr(r, "No failure found in what could be read, and not all of it could",
+							  "可读取的部分未发现失败，但输入未能全部读取")
+						: tr(r, "No failure is certain, and no cause was found",
+							  "未能确认是否失败，也没有找到原因"));
 			if (!b.len)
 				buf_fmt(&b, "%s%s", tr(r, "Could not tell whether this machine is ready", "无法判断是否就绪"), for_what(r));
 			break;

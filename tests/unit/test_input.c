@@ -239,6 +239,8 @@ static void cleaning(void **state)
 	expect_clean(
 		"{\"MESSAGE\":\"NVRM: Xid\",\"_HOSTNAME\":\"n7\",\"__REALTIME_TIMESTAMP\":\"1767607872000000\",\"SYSLOG_IDENTIFIER\":\"kernel\"}\n",
 		"2026-01-05T10:11:12 n7 kernel: NVRM: Xid\n");
+	expect_clean("{\"MESSAGE\":[27,91,51,49,109,79,79,77,27,91,48,109],\"_HOSTNAME\":\"n7\"}\n", "OOM\n");
+	expect_clean("{\"MESSAGE\":[9999,1,\n", "\n");
 	expect_clean("{\"level\": \"error\", \"message\": \"two\\nlines\"}\n", "two\rlines\n");
 	expect_clean("{\"log\":\"\\u5185\\u5b58 \\\"x\\\"\\n\"}\n", "\xe5\x86\x85\xe5\xad\x98 \"x\"\n");
 	expect_clean("ends in an escape \033[", "ends in an escape ");
