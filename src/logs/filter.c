@@ -1,11 +1,12 @@
 #include "logs/filter.h"
 
 #include <ctype.h>
+#include <limits.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
 
-#define LONG_MIN 11 /* four windows of eight bytes; shorter ones have two of four bytes */
+#define WIDE_MIN 11 /* four windows of eight bytes; shorter ones have two of four bytes */
 #define WIDE_BITS 19
 #define NARROW_BITS 17
 #define SURE_BITS 19
@@ -164,7 +165,7 @@ static struct slot *slot_of(const struct filter *f, uint64_t window, uint8_t wid
 
 static bool is_wide(const struct filter_literal *l)
 {
-	return l->text.len >= LONG_MIN && !l->nocase;
+	return l->text.len >= WIDE_MIN && !l->nocase;
 }
 
 static size_t windows_of(const struct filter_literal *l)
@@ -259,6 +260,8 @@ struct filter_bits *filter_bits_without(const struct filter *f, const bool *mute
 	return b;
 }
 
+#define CHOICE_MAX 256 /* places in a literal among which is chosen */
+
 /* A window is the better the rarer it is in usual text; of equal ones those that other literals have too, so that few bits are set, but not
  * too many have. */
 static unsigned window_cost(const struct filter *f, const struct counts *c, const char *p, uint8_t width)
@@ -269,17 +272,23 @@ static unsigned window_cost(const struct filter *f, const struct counts *c, cons
 	return common * 64 + (!s->first ? 8 : s->length >= CHAIN_MAX ? s->length : 0);
 }
 
+/* The place whose windows cost least. */
 static size_t choose(const struct filter *f, const struct counts *c, const struct filter_literal *l)
 {
 	uint8_t width = is_wide(l) ? 8 : 4;
 	size_t best = 0, windows = windows_of(l), room = l->text.len - (width + windows - 1);
-	unsigned best_cost = UINT32_MAX;
+	unsigned cost[CHOICE_MAX + 4], best_sum = UINT_MAX;
+	if (room == 0)
+		return 0;
+	room = room < CHOICE_MAX ? room : CHOICE_MAX;
+	for (size_t o = 0; o < room + windows; o++)
+		cost[o] = window_cost(f, c, l->text.ptr + o, width);
 	for (size_t o = 0; o <= room; o++) {
-		unsigned cost = 0;
+		unsigned sum = 0;
 		for (size_t k = 0; k < windows; k++)
-			cost += window_cost(f, c, l->text.ptr + o + k, width);
-		if (cost < best_cost) {
-			best_cost = cost;
+			sum += cost[o + k];
+		if (sum < best_sum) {
+			best_sum = sum;
 			best = o;
 		}
 	}
@@ -306,7 +315,7 @@ struct filter *filter_new(struct arena *a, const struct filter_literal *literals
 	size_t windows = 1, slots = 64;
 	for (size_t i = 0; i < count; i++)
 		windows += literals[i].nocase ? 32 : 4;
-	while (slots < windows * 2)
+	while (slots < windows + windows / 2)
 		slots *= 2;
 	fill_numbers();
 	f->literals = literals;
