@@ -251,5 +251,5 @@ void plan_make(struct judge *j, const struct plan_wish *wish, struct plan *ret)
 	}
 	if (strcmp(build, "cuda") != 0 && !ret->best)
 		return;
-	plan_containers(j, ret);
+	plan_containers(j, wish->torch, ret);
 }

@@ -259,13 +259,16 @@ void plan_commands(struct judge *j, struct plan *p)
 
 /* -- containers ------------------------------------------------------------------------------------------------------------- */
 
-/* NVIDIA's image for this driver and these GPUs, the newest; and PyTorch's own image of the release that was chosen. */
-static void nvidia_images(struct judge *j, const struct plan *p, struct plan_list *docker)
+/* NVIDIA's image for this driver and these GPUs, the newest, or of the release that was asked for (most hold a build between two
+ * releases); and PyTorch's own image of the release that was chosen. */
+static void nvidia_images(struct judge *j, const struct plan *p, const char *wanted, struct plan_list *docker)
 {
-	const char *tag = plan_one(j,
+	static const char select[] =
 		"SELECT image || ':' || tag FROM k_ngc_images WHERE image = 'nvcr.io/nvidia/pytorch' AND tag GLOB '[0-9]*' AND driver_runs(coalesce((SELECT version FROM driver WHERE vendor = 'nvidia' AND version IS NOT NULL), '525.60.13'), cuda) = 1"
 		" AND NOT EXISTS (SELECT 1 FROM gpu WHERE cc IS NOT NULL AND cc < CAST(CAST(min_compute_capability AS REAL) * 10 AS INTEGER))"
-		" AND NOT EXISTS (SELECT 1 FROM gpu g JOIN k_gpu_arch a ON a.cc = g.cc WHERE version_cmp(cuda, a.cuda_first) < 0) ORDER BY tag DESC LIMIT 1");
+		" AND NOT EXISTS (SELECT 1 FROM gpu g JOIN k_gpu_arch a ON a.cc = g.cc WHERE version_cmp(cuda, a.cuda_first) < 0)";
+	const char *release = wanted && p->best ? arena_printf(j->arena, " AND pytorch = '%s'", p->best->torch) : "";
+	const char *tag = plan_one(j, arena_printf(j->arena, "%s%s ORDER BY tag DESC LIMIT 1", select, release));
 	const char *flags = "--rm -it --gpus all --ipc=host --ulimit memlock=-1 --ulimit stack=67108864";
 	if (tag && p->mirror && p->mirror->nvcr && strncmp(tag, "nvcr.io/", 8) == 0)
 		tag = arena_printf(j->arena, "%s/%s", p->mirror->nvcr, tag + 8);
@@ -282,7 +285,7 @@ static void nvidia_images(struct judge *j, const struct plan *p, struct plan_lis
 		plan_add(docker, "docker run %s %s", flags, own);
 }
 
-void plan_containers(struct judge *j, struct plan *p)
+void plan_containers(struct judge *j, const char *wanted, struct plan *p)
 {
 	struct plan_list docker = {.arena = j->arena}, file = docker;
 	const struct plan_candidate *b = p->best;
@@ -293,8 +296,8 @@ void plan_containers(struct judge *j, struct plan *p)
 		: strcmp(build, "xpu") == 0 ? "--device=/dev/dri --group-add render "
 					    : "";
 	if (cuda)
-		nvidia_images(j, p, &docker);
-	else if (rocm)
+		nvidia_images(j, p, wanted, &docker);
+	else if (rocm && !wanted)
 		plan_add(&docker,
 			"docker run --rm -it %s--ipc=host --security-opt seccomp=unconfined --ulimit memlock=-1 rocm/pytorch:latest",
 			devices);

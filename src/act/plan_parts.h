@@ -22,7 +22,7 @@ const char *const *plan_items(const struct plan_list *l);
 
 /* The commands that install the best candidate, for pip, uv, conda, offline and containers, through a mirror when one is wanted. */
 void plan_commands(struct judge *j, struct plan *p);
-void plan_containers(struct judge *j, struct plan *p);
+void plan_containers(struct judge *j, const char *wanted, struct plan *p); /* wanted: the release asked for, or NULL */
 /* What an accelerator that is not served by PyTorch's own wheels takes instead. */
 void plan_vendor(struct judge *j, struct plan *p);
 

@@ -521,10 +521,13 @@ static bool is_vague(const struct judgement *j)
 	return false;
 }
 
-/* --follow: is the cause clear by now? Everything is read afresh: that is rare, and then what is said is what `explain` says later. */
+/* --follow: is the cause clear by now? Everything is read afresh, in memory of its own: that is rare, and then what is said is what
+ * `explain` says later. */
 static bool is_clear(void *arg, bool at_end, int *ret_status)
 {
 	struct explaining *x = arg;
+	struct arena *whole = x->c->arena;
+	x->c->arena = arena_new(0);
 	if (!x->store)
 		x->store = cli_knowledge(x->c);
 	*ret_status = x->store ? read_all(x) : EXIT_DEFECT;
@@ -534,6 +537,8 @@ static bool is_clear(void *arg, bool at_end, int *ret_status)
 	if (speak && !*ret_status)
 		*ret_status = show(x);
 	forget(x);
+	arena_free(x->c->arena);
+	x->c->arena = whole;
 	return speak;
 }
 

@@ -5,18 +5,24 @@
 #include <unistd.h>
 
 #define TICK_MS 250
-#define QUIET_MS 2000.0 /* after a failure's lines: what belongs to it comes at once */
-#define WAIT_MS 10000.0 /* or it never gets quiet */
+#define TICKS_A_LOOK_ROUND 8 /* for new files in the folders */
+#define QUIET_MS 2000.0      /* after a failure's lines: what belongs to it comes at once */
+#define WAIT_MS 10000.0      /* or it never gets quiet */
 #define PIECE ((size_t)1 << 20)
-#define KEEP ((size_t)32 << 20) /* of standard input: its end, for the answer */
+#define KEEP ((size_t)32 << 20) /* of all sources together: their ends, for the answer */
+#define HELD_MAX 256
+#define KEEP_MIN ((size_t)64 << 10)
 
 struct watched {
 	uint64_t seen;   /* bytes of the file */
 	uint64_t inode;  /* 0: not known yet */
 	size_t line;     /* number of the line at `rest` */
 	struct buf rest; /* the line that is not complete */
-	struct buf kept; /* standard input */
-	bool ended;
+	struct buf kept; /* what standard input gave, or the file: it may be rotated away before the answer */
+	bool ended;      /* or it cannot grow: a packed file */
+	bool renewed;    /* the file holds no longer all that was seen */
+	bool gone;
+	struct host_file *held; /* open: what is written to it after it was renamed or removed is read too. NULL: too many files */
 };
 
 struct follower {
@@ -24,6 +30,7 @@ struct follower {
 	struct sources *s;
 	struct logs *logs;
 	struct watched *watched;
+	size_t count, cap; /* of watched: sources that were begun */
 	char *piece;
 	double grown_ms;
 };
@@ -45,42 +52,113 @@ static void take(struct follower *f, size_t i, const char *p, size_t n)
 	w->rest.truncated = false;
 }
 
-/* What a file has more than last time. */
-static void read_growth(struct follower *f, size_t i)
-{
-	struct watched *w = &f->watched[i];
-	struct host_file *file;
-	if (host_file_open(f->s->host, f->s->source[i].path, &file) < 0)
-		return; /* rotated away; it comes back */
-	uint64_t size = host_file_size(file);
-	bool another = w->inode && host_file_inode(file) != w->inode;
-	w->inode = host_file_inode(file);
-	if (size < w->seen || another) {
-		w->seen = 0;
-		w->line = 1;
-		buf_reset(&w->rest);
-	}
-	while (w->seen < size) {
-		size_t n = size - w->seen < PIECE ? (size_t)(size - w->seen) : PIECE;
-		if (host_file_pread(file, w->seen, f->piece, n) < 0)
-			break;
-		w->seen += n;
-		take(f, i, f->piece, n);
-	}
-	host_file_close(file);
-}
-
 /* The end of it is kept; lines are cut off at the beginning when it is much. */
-static void keep(struct watched *w, const char *p, size_t n)
+static void keep(struct follower *f, struct watched *w, const char *p, size_t n)
 {
-	if (w->kept.len + n > KEEP) {
-		size_t drop = w->kept.len / 2;
+	size_t most = KEEP / f->count > KEEP_MIN ? KEEP / f->count : KEEP_MIN;
+	if (n > most) {
+		p += n - most;
+		n = most;
+	}
+	if (w->kept.len + n > most) {
+		size_t drop = w->kept.len < most / 2 ? w->kept.len : w->kept.len - most / 2;
 		const char *newline = memchr(w->kept.ptr + drop, '\n', w->kept.len - drop);
-		drop = newline ? (size_t)(newline + 1 - w->kept.ptr) : drop;
+		drop = newline ? (size_t)(newline + 1 - w->kept.ptr) : w->kept.len;
 		memmove(w->kept.ptr, w->kept.ptr + drop, w->kept.len - drop);
 		w->kept.len -= drop;
 	}
 	buf_add(&w->kept, p, n);
+}
+
+static bool is_packed(const char *p, size_t n)
+{
+	static const char *const marks[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd",
+		"\xfd"
+		"7zXZ",
+		"PK\x03\x04"};
+	for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+		if (str_starts(str_n(p, n), marks[i]))
+			return true;
+	return false;
+}
+
+static void say_gone(struct follower *f, size_t i)
+{
+	if (!f->watched[i].gone)
+		cli_fail(f->c, 0, cli_tr(f->c, "%s is gone; waiting for it to come back", "%s 已不存在，等待其重新出现"),
+			f->s->source[i].name);
+	f->watched[i].gone = true;
+}
+
+static void read_more(struct follower *f, size_t i, struct host_file *file)
+{
+	struct watched *w = &f->watched[i];
+	uint64_t size = host_file_size(file);
+	while (w->seen < size && !w->ended) {
+		size_t n = size - w->seen < PIECE ? (size_t)(size - w->seen) : PIECE;
+		if (host_file_pread(file, w->seen, f->piece, n) < 0)
+			return;
+		if (!w->seen && is_packed(f->piece, n)) {
+			w->ended = true;
+			return;
+		}
+		w->seen += n;
+		keep(f, w, f->piece, n);
+		take(f, i, f->piece, n);
+	}
+}
+
+/* The end of a file that is no longer at its path. */
+static void read_held(struct follower *f, size_t i)
+{
+	struct host_file *held = f->watched[i].held;
+	if (held && host_file_refresh(held) == 0)
+		read_more(f, i, held);
+}
+
+static void hold(struct follower *f, size_t i)
+{
+	struct watched *w = &f->watched[i];
+	host_file_close(w->held);
+	w->held = NULL;
+	if (f->count <= HELD_MAX)
+		host_file_open(f->c->host, f->s->source[i].path, &w->held);
+}
+
+/* What a file has more than last time. */
+static void read_growth(struct follower *f, struct host *door, size_t i)
+{
+	struct watched *w = &f->watched[i];
+	struct host_file *file;
+	if (host_file_open(door, f->s->source[i].path, &file) < 0) {
+		w->renewed = true;
+		read_held(f, i);
+		say_gone(f, i);
+		return;
+	}
+	bool another = w->inode && host_file_inode(file) != w->inode;
+	if (another)
+		read_held(f, i);
+	if (another || host_file_size(file) < w->seen) {
+		w->renewed = w->renewed || w->seen;
+		w->seen = 0;
+		w->line = 1;
+		if (!another) /* a rotated log may go on in the middle of a line */
+			buf_reset(&w->rest);
+	}
+	if (another || !w->inode)
+		hold(f, i);
+	w->inode = host_file_inode(file);
+	w->gone = false;
+	read_more(f, i, file);
+	host_file_close(file);
+}
+
+/* The answer reads what was kept. */
+static void set_text(struct follower *f, size_t i)
+{
+	struct str kept = buf_view(&f->watched[i].kept);
+	f->s->source[i].text = kept.ptr ? kept : STR("");
 }
 
 static void read_input(struct follower *f, size_t i)
@@ -92,14 +170,12 @@ static void read_input(struct follower *f, size_t i)
 		return;
 	ssize_t n = read(p.fd, f->piece, PIECE);
 	if (n > 0) {
-		keep(w, f->piece, (size_t)n);
+		keep(f, w, f->piece, (size_t)n);
 		take(f, i, f->piece, (size_t)n);
 	} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
 		w->ended = true;
 	}
-	f->s->source[i].text = buf_view(&w->kept);
-	if (!f->s->source[i].text.ptr)
-		f->s->source[i].text = STR("");
+	set_text(f, i);
 }
 
 static uint64_t failure_lines(const struct logs *l)
@@ -113,23 +189,53 @@ static uint64_t failure_lines(const struct logs *l)
 	return n;
 }
 
-/* One look at all sources, and a pause when none of them paused itself. True while something may still come. */
-static bool look(struct follower *f)
+/* Sources that are new are watched from their beginning. */
+static void begin_new(struct follower *f)
 {
-	bool paused = false, more = false;
-	for (size_t i = 0; i < f->s->count; i++) {
-		if (f->s->source[i].path) {
-			read_growth(f, i);
-			more = true;
-		} else if (!f->watched[i].ended) {
+	struct arena *a = f->c->arena;
+	for (; f->count < f->s->count; f->count++) {
+		if (!f->watched || f->count == f->cap)
+			f->watched = arena_grow(a, f->watched, f->count, &f->cap, sizeof *f->watched);
+		f->watched[f->count] = (struct watched){.line = 1, .rest = BUF_MAX(2 * PIECE), .kept = BUF_MAX(KEEP + 2 * PIECE)};
+		struct source_file *source = &f->s->source[f->count];
+		source->number = logs_add_file(f->logs, source->name);
+	}
+}
+
+/* One look at all sources, and a pause when none of them paused itself. True while something may still come. A door of its own for each
+ * look: a door remembers what it saw. */
+static bool look(struct follower *f, size_t tick)
+{
+	struct arena *a = arena_new(0);
+	struct host *door = host_twin(f->c->host, a);
+	bool paused = false, more = !f->count;
+	if (door && tick % TICKS_A_LOOK_ROUND == 0)
+		sources_find_more(f->s, door, a, f->c->args, f->c->arg_count);
+	begin_new(f);
+	for (size_t i = 0; i < f->count; i++) {
+		if (f->watched[i].ended)
+			continue;
+		if (!f->s->source[i].path) {
 			read_input(f, i);
 			paused = true;
-			more |= !f->watched[i].ended;
+		} else if (door) {
+			read_growth(f, door, i);
 		}
+		more |= !f->watched[i].ended;
 	}
-	if (!paused)
+	host_close(door);
+	arena_free(a);
+	if (!paused && more)
 		poll(NULL, 0, TICK_MS);
 	return more;
+}
+
+/* What a file no longer holds is read from memory. */
+static void give_kept(struct follower *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->s->source[i].path && f->watched[i].renewed)
+			set_text(f, i);
 }
 
 static int watch(struct follower *f, follow_clear_fn *is_clear, void *arg)
@@ -138,16 +244,18 @@ static int watch(struct follower *f, follow_clear_fn *is_clear, void *arg)
 	double since_ms = host_clock_ms();
 	int status = 0;
 	bool more = true;
-	while (more) {
-		more = look(f);
+	for (size_t tick = 0; more; tick++) {
+		more = look(f, tick);
 		uint64_t failures = failure_lines(f->logs);
 		double now = host_clock_ms();
-		if (failures == judged)
+		if (failures == judged) {
 			since_ms = now;
-		else if ((now - f->grown_ms >= QUIET_MS || now - since_ms >= WAIT_MS) && is_clear(arg, false, &status))
-			return status;
-		else if (now - f->grown_ms >= QUIET_MS || now - since_ms >= WAIT_MS)
+		} else if (now - f->grown_ms >= QUIET_MS || now - since_ms >= WAIT_MS) {
+			give_kept(f);
+			if (is_clear(arg, false, &status))
+				return status;
 			judged = failures;
+		}
 	}
 	is_clear(arg, true, &status);
 	return status;
@@ -156,19 +264,13 @@ static int watch(struct follower *f, follow_clear_fn *is_clear, void *arg)
 int follow(struct cli *c, struct sources *s, const struct logs_pattern *patterns, size_t count, follow_clear_fn *is_clear, void *arg)
 {
 	const char *why;
-	struct follower f = {
-		.c = c, .s = s, .watched = arena_array(c->arena, s->count + 1, sizeof(*f.watched)), .piece = arena_alloc(c->arena, PIECE)};
+	struct follower f = {.c = c, .s = s, .piece = arena_alloc(c->arena, PIECE)};
 	f.logs = logs_new(patterns, count, NULL, 0, &why);
 	if (!f.logs)
 		return cli_fail(c, EXIT_DEFECT, "%s", why ? why : "patterns");
-	for (size_t i = 0; i < s->count; i++) {
-		s->source[i].number = logs_add_file(f.logs, s->source[i].name);
-		f.watched[i].line = 1;
-		f.watched[i].rest = BUF_MAX(2 * PIECE);
-		f.watched[i].kept = BUF_MAX(KEEP + 2 * PIECE);
-	}
 	int status = watch(&f, is_clear, arg);
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t i = 0; i < f.count; i++) {
+		host_file_close(f.watched[i].held);
 		buf_free(&f.watched[i].rest);
 		buf_free(&f.watched[i].kept);
 	}

@@ -161,7 +161,10 @@ static void print_text(struct cli *c, struct judge *j, const struct plan *p, str
 			plan_source_script(j, p));
 	} else if (c->options.docker) {
 		section(c, out, cli_tr(c, "The vendor's image", "厂商镜像"), p->docker);
-		section(c, out, cli_tr(c, "Or a small Dockerfile", "或使用简短的 Dockerfile"), p->dockerfile);
+		section(c, out,
+			p->docker[0] ? cli_tr(c, "Or a small Dockerfile", "或使用简短的 Dockerfile")
+				     : cli_tr(c, "A small Dockerfile", "简短的 Dockerfile"),
+			p->dockerfile);
 	} else if (c->options.offline && p->best) {
 		section(c, out, cli_tr(c, "On a machine with a network", "在可联网的机器上"), p->download);
 		section(c, out, cli_tr(c, "Carry the folder wheels over, then", "把 wheels 目录拷贝过来，然后"), p->clean);

@@ -7,19 +7,19 @@
 #define DEPTH_MAX 8
 #define DUMP_MAX ((uint64_t)128 << 20)
 
-static void add(struct cli *c, struct sources *s, const char *name, const char *path, int fd)
+static void add(struct sources *s, const char *name, const char *path, int fd)
 {
 	if (s->count == SOURCES_MAX)
 		return;
 	if (!s->source || s->count == s->cap)
-		s->source = arena_grow(c->arena, s->source, s->count, &s->cap, sizeof *s->source);
+		s->source = arena_grow(s->arena, s->source, s->count, &s->cap, sizeof *s->source);
 	s->source[s->count++] = (struct source_file){.name = name, .path = path, .fd = fd};
 }
 
-static const char *absolute(struct cli *c, const char *path)
+static const char *absolute(struct sources *s, const char *path)
 {
-	const char *cwd = host_cwd(c->host);
-	return path[0] == '/' || !cwd ? path : arena_printf(c->arena, "%s/%s", cwd, path);
+	const char *cwd = host_cwd(s->host);
+	return path[0] == '/' || !cwd ? path : arena_printf(s->arena, "%s/%s", cwd, path);
 }
 
 static bool is_pattern(const char *s)
@@ -27,38 +27,38 @@ static bool is_pattern(const char *s)
 	return strpbrk(s, "*?[") != NULL;
 }
 
-static void add_folder(struct cli *c, struct sources *s, const char *name, const char *path, int depth)
+static void add_folder(struct sources *s, const char *name, const char *path, int depth)
 {
 	struct host_list list;
-	if (depth > DEPTH_MAX || host_list(c->host, path, &list) < 0)
+	if (depth > DEPTH_MAX || host_list(s->host, path, &list) < 0)
 		return;
 	for (size_t i = 0; i < list.count; i++) {
 		struct host_stat st;
-		const char *inside = arena_printf(c->arena, "%s/%s", path, list.names[i]),
-			   *shown = arena_printf(c->arena, "%s/%s", name, list.names[i]);
-		if (list.names[i][0] == '.' || host_lstat(c->host, inside, &st) < 0)
+		const char *inside = arena_printf(s->arena, "%s/%s", path, list.names[i]),
+			   *shown = arena_printf(s->arena, "%s/%s", name, list.names[i]);
+		if (list.names[i][0] == '.' || host_lstat(s->host, inside, &st) < 0)
 			continue;
-		if (st.kind == HOST_LINK && host_stat(c->host, inside, &st) < 0)
+		if (st.kind == HOST_LINK && host_stat(s->host, inside, &st) < 0)
 			continue;
 		if (st.kind == HOST_DIR)
-			add_folder(c, s, shown, inside, depth + 1);
+			add_folder(s, shown, inside, depth + 1);
 		else if (st.kind == HOST_FILE && st.size)
-			add(c, s, shown, inside, -1);
+			add(s, shown, inside, -1);
 	}
 }
 
 /* A glob that the shell did not expand: in the last part of the path only. */
-static size_t add_glob(struct cli *c, struct sources *s, const char *arg)
+static size_t add_glob(struct sources *s, const char *arg)
 {
 	struct host_list list;
-	const char *path = absolute(c, arg), *slash = strrchr(path, '/');
-	const char *dir = slash == path ? "/" : arena_strndup(c->arena, path, (size_t)(slash - path));
+	const char *path = absolute(s, arg), *slash = strrchr(path, '/');
+	const char *dir = slash == path ? "/" : arena_strndup(s->arena, path, (size_t)(slash - path));
 	size_t before = s->count;
-	if (host_list(c->host, dir, &list) < 0)
+	if (host_list(s->host, dir, &list) < 0)
 		return 0;
 	for (size_t i = 0; i < list.count; i++)
 		if (fnmatch(slash + 1, list.names[i], FNM_PERIOD) == 0)
-			add(c, s, list.names[i], arena_printf(c->arena, "%s/%s", dir, list.names[i]), -1);
+			add(s, list.names[i], arena_printf(s->arena, "%s/%s", dir, list.names[i]), -1);
 	return s->count - before;
 }
 
@@ -73,37 +73,74 @@ static int open_already(const char *arg)
 	return -1;
 }
 
+static void sources_init(struct sources *s, struct host *host, struct arena *arena)
+{
+	s->host = host;
+	s->arena = arena;
+	s->flight = flight_new(arena);
+	pthread_mutex_init(&s->door, NULL);
+}
+
+/* 0, -ENODATA for a folder without logs, or negative errno. */
+static int expand_one(struct sources *s, const char *arg)
+{
+	struct host_stat st;
+	const char *path = absolute(s, arg);
+	size_t before = s->count;
+	int fd = open_already(arg);
+	if (fd >= 0) {
+		add(s, fd ? arg : "-", NULL, fd);
+		return 0;
+	}
+	int rc = host_stat(s->host, path, &st);
+	if (rc == -ENOENT && is_pattern(arg) && add_glob(s, arg))
+		return 0;
+	if (rc < 0)
+		return rc;
+	if (st.kind != HOST_DIR) {
+		add(s, arg, path, -1);
+		return 0;
+	}
+	add_folder(s, arg, path, 0);
+	return s->count == before ? -ENODATA : 0;
+}
+
 int sources_expand(struct cli *c, const char **args, size_t n, struct sources *ret)
 {
-	ret->host = c->host;
-	pthread_mutex_init(&ret->door, NULL);
-	ret->flight = flight_new(c->arena);
-	ret->arena = c->arena;
+	sources_init(ret, c->host, c->arena);
 	for (size_t i = 0; i < n; i++) {
-		struct host_stat st;
-		const char *path = absolute(c, args[i]);
 		if (!*args[i])
 			return cli_fail(c, EXIT_USAGE, "%s", cli_tr(c, "the name of a log is empty", "日志文件名为空"));
-		int fd = open_already(args[i]);
-		if (fd >= 0) {
-			add(c, ret, fd ? args[i] : "-", NULL, fd);
-			continue;
-		}
-		int rc = host_stat(c->host, path, &st);
-		if (rc == -ENOENT && is_pattern(args[i]) && add_glob(c, ret, args[i]))
-			continue;
+		int rc = expand_one(ret, args[i]);
+		if (rc == -ENODATA && c->options.follow)
+			continue; /* its logs are still to come */
+		if (rc == -ENODATA)
+			return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "%s: no logs in this folder", "%s：该目录中没有日志"), args[i]);
 		if (rc < 0)
 			return cli_fail(c, EXIT_NO_INPUT, "%s: %s", args[i], strerror(-rc));
-		if (st.kind == HOST_DIR) {
-			size_t before = ret->count;
-			add_folder(c, ret, args[i], path, 0);
-			if (ret->count == before)
-				return cli_fail(c, EXIT_NO_INPUT, cli_tr(c, "%s: no logs in this folder", "%s：该目录中没有日志"), args[i]);
-		} else {
-			add(c, ret, args[i], path, -1);
-		}
 	}
 	return 0;
+}
+
+static bool has_path(const struct sources *s, const char *path, size_t guess)
+{
+	if (guess < s->count && s->source[guess].path && strcmp(s->source[guess].path, path) == 0)
+		return true;
+	for (size_t i = 0; i < s->count; i++)
+		if (s->source[i].path && strcmp(s->source[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+void sources_find_more(struct sources *s, struct host *door, struct arena *a, const char **args, size_t n)
+{
+	struct sources now = {.host = door, .arena = a};
+	for (size_t i = 0; i < n; i++)
+		if (open_already(args[i]) < 0)
+			expand_one(&now, args[i]);
+	for (size_t i = 0; i < now.count; i++)
+		if (!has_path(s, now.source[i].path, i))
+			add(s, arena_strdup(s->arena, now.source[i].name), arena_strdup(s->arena, now.source[i].path), -1);
 }
 
 struct once {

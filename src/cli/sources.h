@@ -13,7 +13,7 @@
 struct source_file {
 	const char *name, *path; /* path NULL: the open file `fd` */
 	int fd;
-	struct str text; /* what standard input gave (with --follow: so far), instead of reading it */
+	struct str text; /* read instead of the file: what standard input gave, and with --follow what is no longer in the file */
 	unsigned number;
 	int error;
 	bool dump; /* a Flight Recorder dump */
@@ -30,6 +30,9 @@ struct sources {
 
 /* 0, or an exit status that was said on standard error. */
 int sources_expand(struct cli *c, const char **args, size_t n, struct sources *ret);
+/* Appends what the folders and globs among the same arguments hold by now and did not before. Looks through `door`, which must be a new
+ * one, for a door remembers its answers; its arena `a` is free afterwards. */
+void sources_find_more(struct sources *s, struct host *door, struct arena *a, const char **args, size_t n);
 /* Flight Recorder dumps inside archives go to s->flight. */
 void sources_take_dumps(struct sources *s, struct logs *logs);
 /* Standard input can be read once: what it gave is kept in `text` when it is small, for a second reading. */

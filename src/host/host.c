@@ -499,6 +499,15 @@ uint64_t host_file_size(const struct host_file *file)
 	return file->size;
 }
 
+int host_file_refresh(struct host_file *file)
+{
+	struct stat st;
+	if (fstat(file->fd, &st) < 0)
+		return -errno;
+	file->size = (uint64_t)st.st_size;
+	return 0;
+}
+
 int host_file_pread(struct host_file *file, uint64_t off, void *p, size_t n)
 {
 	size_t got = 0;

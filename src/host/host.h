@@ -113,6 +113,7 @@ int host_digest(struct host *h, const char *kind, const char *path, host_digest_
 
 uint64_t host_file_size(const struct host_file *file);
 uint64_t host_file_inode(const struct host_file *file);
+int host_file_refresh(struct host_file *file); /* asks its size anew. 0, or negative errno */
 int host_file_pread(
 	struct host_file *file, uint64_t off, void *p, size_t n); /* 0, or -ENODATA when the file is shorter, or negative errno */
 /* For `davy inspect`: a file of this machine, opened directly. */

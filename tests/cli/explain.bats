@@ -106,6 +106,66 @@ print(rc, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 96 << 10)' "$
 	done
 }
 
+# followed OUT SCRIPT [ARG]: what --follow says while SCRIPT changes the files beneath it.
+followed() {
+	timeout 60 "$davy" explain --follow --json "${3:-grow.log}" > "$1" 2> noise & local follower=$!
+	sleep 0.8
+	eval "$2"
+	local rc=0; wait $follower || rc=$?
+	[ "$rc" -eq 1 ]
+	[ "$(cause < "$1")" = "program.gpu-out-of-memory 1" ]
+}
+
+@test "--follow answers from what it has seen when the file is removed, truncated or moved away before" {
+	for then in 'rm grow.log' ': > grow.log' 'mv grow.log old.log; echo "step 2" > grow.log'; do
+		echo "step 1" > grow.log
+		followed said "cat oom.log >> grow.log; sleep 1; $then"
+	done
+	# Written and moved within one look: the file that is held open has it.
+	echo "step 1" > grow.log
+	followed said 'cat oom.log >> grow.log; mv grow.log old.log; echo "step 2" > grow.log'
+	# It says that it waits for a log that is gone.
+	echo "step 1" > grow.log
+	followed said 'rm grow.log; sleep 1; cp oom.log grow.log'
+	grep -q 'grow.log is gone; waiting' noise
+}
+
+@test "--follow sees logs that begin later, in a folder and by a pattern; a packed one is read as it is" {
+	mkdir later
+	followed said 'cp oom.log later/rank3.log' later
+	rm later/*; echo "step 1" > later/rank0.log
+	followed said 'cp oom.log later/rank3.log' 'later/*.log'
+	gzip -k oom.log
+	followed said : oom.log.gz
+	rm oom.log.gz
+}
+
+@test "what could not be read is said, and is no clean answer" {
+	python3 - <<-'EOF'
+		import io, zipfile
+		def packed(name, data):
+		    b = io.BytesIO()
+		    with zipfile.ZipFile(b, "w") as z:
+		        z.writestr(name, data)
+		    return b.getvalue()
+		data = b"step 1 loss 2.0\n"
+		for depth in range(12):
+		    data = packed("part.zip" if depth else "a.log", data)
+		open("deep.zip", "wb").write(data)
+	EOF
+	run --separate-stderr "$davy" explain deep.zip
+	[ "$status" -eq 66 ]
+	[[ "$stderr" == *"unpack it"* ]]
+	run --separate-stderr "$davy" explain fine.log deep.zip
+	[ "$status" -eq 2 ]
+	[[ "$output" == *"not all of it could"* ]]
+	printf 'step 1 loss 2.0\nstep 2 loss 1.9\n' > $'odd\n\e[31mname.log'
+	run --separate-stderr "$davy" explain --json $'odd\n\e[31mname.log'
+	[ "$status" -eq 0 ]
+	run "$davy" explain $'odd\n\e[31mname.log'
+	[[ "$output" != *$'\e[31m'* ]]
+}
+
 @test "--timeline is in the order of the clock" {
 	printf '%s\n' '[rank0]:[E1122 03:14:05.123456789 ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds before timing out.' \
 		'[rank1]:[E1122 03:04:05.123456789 ProcessGroupNCCL.cpp:1595] [Rank 1] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered' > time.log

@@ -196,4 +196,11 @@ nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 	run -1 "$davy" plan --quiet --torch 9.9
 	[ "${#lines[@]}" -eq 1 ]
 	[[ "$output" == "davy: "*9.9* ]]
+	# The vendor's image, or where there is none the Dockerfile.
+	run -0 "$davy" plan --quiet --docker --python 3.11
+	[[ "${lines[0]}" == "docker run "* ]]
+	run -0 "$davy" plan --quiet --docker --gpu "RTX 4090" --driver 570.1 --torch 2.4.1 --python 3.11
+	[[ "${lines[0]}" == "FROM "* ]]
+	run -64 "$davy" explain ''
+	[ "${#lines[@]}" -eq 1 ]
 }

@@ -103,7 +103,7 @@ nccl_script() {
 }
 
 @test "on a terminal: size and its changes, input, the very bytes, Ctrl-C, Ctrl-Z, background, settings" {
-	for check in size resized typed bytes interrupted stopped background half settings; do
+	for check in size resized typed bytes interrupted stopped halted background half settings; do
 		run timeout 120 python3 "$BATS_TEST_DIRNAME/terminal.py" $check
 		[ "$status" -eq 0 ] || { echo "$output"; false; }
 	done

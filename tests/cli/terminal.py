@@ -80,6 +80,13 @@ def stopped():
     assert "Stopped" in out and out.rindex("done") > out.index("Stopped"), (out, status)
 
 
+def halted():
+    """A command that somebody stopped is still stopped for the shell by Ctrl-Z, and fg goes on with it."""
+    line = " ".join(quick) + " sh -c 'echo hal\"\"ted; kill -STOP $$; echo do\"\"ne'\n"
+    out, status = talk(["bash", "--norc", "-i"], (b"# " if os.getuid() == 0 else b"$ ", line.encode()), (b"halted", b"\x1a"), (b"Stopped", b"fg\n"), (b"done", b"exit\n"))
+    assert "Stopped" in out and out.rindex("done") > out.index("Stopped"), (out, status)
+
+
 def background():
     """In the background it writes on, and reading from the terminal stops it as it stops every command."""
     line = " ".join(quick) + " sh -c 'sleep 0.3; echo wri\"\"tten; read x' &\n"
@@ -138,7 +145,7 @@ def progress():
             assert not re.search(words, out) and "\x1b[K" not in out and "torch" in out, out
 
 
-checks = {f.__name__.strip("_"): f for f in (size, resized, typed, bytes_, interrupted, stopped, background, half, settings, progress)}
+checks = {f.__name__.strip("_"): f for f in (size, resized, typed, bytes_, interrupted, stopped, halted, background, half, settings, progress)}
 for name in sys.argv[1:] or checks:
     try:
         checks[name]()
