@@ -793,7 +793,7 @@ static bool take_level(struct cursor *c)
 	return true;
 }
 
-/* " 7: ", srun -l. "2: eth0: <BROADCAST" is ip's. */
+/* " 7: ", srun -l. "2: eth0: <BROADCAST" and "2: eth0    inet 10.0.0.5/24" are ip's. */
 static bool take_number(struct cursor *c)
 {
 	int64_t n;
@@ -803,7 +803,7 @@ static bool take_number(struct cursor *c)
 	const char *q = p + 1 < c->end ? p + 2 : p + 1, *w = q;
 	while (w < c->end && (is_host_char(*w) || *w == '@'))
 		w++;
-	if (w > q && has(w, c->end, ": <"))
+	if (w > q && (has(w, c->end, ": <") || has(w, c->end, "    inet ") || has(w, c->end, "    inet6 ")))
 		return false;
 	if (!c->names || !c->names->gutter) {
 		c->out->number = n;

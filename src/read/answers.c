@@ -1,5 +1,5 @@
-/* Short answers of typed commands: uname -r, hostname, cat /sys/module/nvidia/version, sysctl NAME, cat /proc/sys/…, cat /etc/hosts, which
- * python, nproc. The command says what the lines below it are. */
+/* Short answers of typed commands: uname -r, hostname, cat /sys/module/nvidia/version, sysctl NAME, cat /proc/sys/…, cat /etc/hosts, getent
+ * hosts, which python, nproc. The command says what the lines below it are. */
 #include "read/fill.h"
 #include "read/read.h"
 
@@ -60,6 +60,8 @@ static const struct {
 	{"uname -r", take_kernel},
 	{"uname -m", take_machine},
 	{"hostname", take_hostname},
+	{"hostname -f", take_hostname},
+	{"hostname -s", take_hostname},
 	{"cat /sys/module/nvidia/version", take_driver},
 	{"nproc", take_count},
 	{"which python", take_python},
@@ -129,11 +131,11 @@ static bool is_address(struct str s)
 	return dots == 3 || colons >= 2;
 }
 
-/* cat /etc/hosts: "127.0.1.1	node01 node01.example" */
-static size_t take_hosts(const struct read_input *in, struct facts *f)
+/* cat /etc/hosts, getent hosts NAME: "127.0.1.1	node01 node01.example". A short answer of another command may stand first. */
+static size_t take_hosts(const struct read_input *in, struct facts *f, size_t first)
 {
 	const char *own = f->first[TABLE_system] ? facts_get_text(f->first[TABLE_system], system__hostname) : NULL;
-	size_t i = 1;
+	size_t i = first;
 	struct str command;
 	for (; i < in->count && i < 1000; i++) {
 		struct str rest = str_trim(in->line[i].text), address, name;
@@ -152,7 +154,7 @@ static size_t take_hosts(const struct read_input *in, struct facts *f)
 				facts_bool(row, hosts_entry__own_name, str_is(name, own), origin);
 		}
 	}
-	return i > 1 ? i : 0;
+	return i > first ? i : 0;
 }
 
 static size_t read_answer(const struct read_input *in, struct facts *f)
@@ -166,7 +168,12 @@ static size_t read_answer(const struct read_input *in, struct facts *f)
 	struct str value = str_trim(in->line[1].text);
 	const char *origin = read_origin(f, in, 1);
 	if (str_starts(command, "cat /etc/hosts"))
-		return take_hosts(in, f);
+		return take_hosts(in, f, 1);
+	if (str_has(command, "getent hosts ") && (str_starts(command, "getent ") || str_starts(command, "hostname; "))) {
+		if (str_starts(command, "hostname; "))
+			take_hostname(f, value, origin);
+		return take_hosts(in, f, str_starts(command, "hostname; ") ? 2 : 1);
+	}
 	if (str_starts(command, "cat /proc/sys/")) {
 		take_proc_sys(f, str_skip(command, 14), value, origin);
 		return 2;
@@ -180,6 +187,6 @@ static size_t read_answer(const struct read_input *in, struct facts *f)
 }
 
 static const char *const triggers[] = {"uname -", "hostname", "/sys/module/nvidia/version", "cat /proc/sys/", "cat /etc/hosts",
-	"which python", "nproc", "cat /etc/redhat-release", "cat /etc/centos-release", "net.ipv4.", "net.core.", "kernel.shm",
-	"kernel.numa_balancing", "vm.overcommit", NULL};
+	"getent hosts ", "which python", "nproc", "cat /etc/redhat-release", "cat /etc/centos-release", "net.ipv4.", "net.core.",
+	"kernel.shm", "kernel.numa_balancing", "vm.overcommit", NULL};
 const struct reader read_answers_reader = {"a short answer", triggers, read_answer};

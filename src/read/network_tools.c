@@ -1,4 +1,4 @@
-/* ip addr, ip link, ip -br, ip -j, ifconfig, ip route, route -n, ethtool, variables typed or printed by env. */
+/* ip addr, ip link, ip -br, ip -o, ip -j, ifconfig, ip route, route -n, ethtool, variables typed or printed by env. */
 #include "read/fill.h"
 #include "read/json_text.h"
 #include "read/read.h"
@@ -99,6 +99,23 @@ static size_t read_ip(const struct read_input *in, struct facts *f)
 		}
 	}
 	return row ? last + 1 : 0;
+}
+
+/* ip -o addr: "2: eth0    inet 10.0.0.5/24 brd 10.0.0.255 scope global eth0\       valid_lft forever preferred_lft forever" */
+static size_t read_ip_oneline(const struct read_input *in, struct facts *f)
+{
+	size_t i = 0;
+	for (; i < in->count && i < 200; i++) {
+		struct str rest = str_trim(in->line[i].text), number, name, family, a;
+		int64_t n;
+		if (!str_next_word(&rest, &number) || number.ptr[number.len - 1] != ':' ||
+			str_to_int(str_slice(number, 0, number.len - 1), &n) < 0 || !str_next_word(&rest, &name) ||
+			!str_next_word(&rest, &family) || !str_next_word(&rest, &a) || !(str_is(family, "inet") || str_is(family, "inet6")))
+			break;
+		const char *origin = read_origin(f, in, i);
+		address(f, interface_row(f, name, origin), a, str_is(family, "inet") ? 4 : 6, origin);
+	}
+	return i;
 }
 
 /* ip -br addr: "eth0   UP   10.0.0.5/24 fe80::…/64" */
@@ -477,6 +494,7 @@ static size_t read_manifest_variable(const struct read_input *in, struct facts *
 }
 
 static const char *const ip_triggers[] = {"> mtu ", "  mtu ", NULL};
+static const char *const oneline_triggers[] = {"    inet ", "    inet6 ", NULL};
 static const char *const brief_triggers[] = {"ip -br", "ip --brief", NULL};
 static const char *const old_ifconfig_triggers[] = {"Link encap:", NULL};
 static const char *const route_triggers[] = {"default via ", " proto kernel ", NULL};
@@ -492,6 +510,7 @@ static const char *const echo_triggers[] = {"echo $", NULL};
 
 const struct reader read_ip_reader = {"ip addr", ip_triggers, read_ip};
 const struct reader read_ip_brief_reader = {"ip -br", brief_triggers, read_ip_brief};
+const struct reader read_ip_oneline_reader = {"ip -o", oneline_triggers, read_ip_oneline};
 const struct reader read_route_reader = {"ip route", route_triggers, read_route};
 const struct reader read_variable_reader = {"env", variable_triggers, read_variables};
 const struct reader read_manifest_variable_reader = {"manifest", manifest_triggers, read_manifest_variable};

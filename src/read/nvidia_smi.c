@@ -310,6 +310,7 @@ static const struct {
 	{"memory.total", gpu__memory_bytes, CSV_MEMORY},
 	{"memory.used", gpu__memory_used_bytes, CSV_MEMORY},
 	{"temperature.gpu", gpu__temperature_c, CSV_NUMBER},
+	{"utilization.gpu", gpu__utilization, CSV_NUMBER},
 	{"ecc.errors.uncorrected.volatile.total", gpu__ecc_uncorrected, CSV_NUMBER},
 	{"pcie.link.width.current", gpu__link_width, CSV_NUMBER},
 	{"pcie.link.width.max", gpu__link_width_max, CSV_NUMBER},
@@ -331,7 +332,7 @@ static void csv_value(struct facts *f, struct facts_row *gpu, struct str field, 
 	}
 	for (size_t i = 0; i < sizeof csv_fields / sizeof csv_fields[0]; i++) {
 		enum facts_column c = csv_fields[i].column;
-		bool number = str_to_int(value, &n) == 0 && n >= 0;
+		bool number = str_to_int(str_slice(value, 0, str_find(value, " %", 0)), &n) == 0 && n >= 0;
 		if (!str_is(field, csv_fields[i].field))
 			continue;
 		switch (csv_fields[i].kind) {

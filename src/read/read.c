@@ -40,6 +40,7 @@ extern const struct reader read_build_summary_reader;
 extern const struct reader read_torch_config_reader;
 extern const struct reader read_ip_reader;
 extern const struct reader read_ip_brief_reader;
+extern const struct reader read_ip_oneline_reader;
 extern const struct reader read_route_reader;
 extern const struct reader read_ethtool_reader;
 extern const struct reader read_ip_json_reader;
@@ -116,6 +117,7 @@ const struct reader *const readers[] = {
 	&read_torch_config_reader,
 	&read_ip_reader,
 	&read_ip_brief_reader,
+	&read_ip_oneline_reader,
 	&read_route_reader,
 	&read_ethtool_reader,
 	&read_ip_json_reader,
@@ -188,6 +190,19 @@ static bool bare_command(struct str s)
 	return false;
 }
 
+/* "gpu-2 $ ", "node01:~$ ", "node01# ": a host that has a digit in its name, perhaps with its folder, before the mark at s.ptr[mark]. */
+static bool host_prompt(struct str s, size_t mark)
+{
+	bool digit = false;
+	size_t end = mark && s.ptr[mark] == '$' && s.ptr[mark - 1] == ' ' ? mark - 1 : mark, i = 0;
+	for (; i < end && (isalnum((unsigned char)s.ptr[i]) || s.ptr[i] == '-' || s.ptr[i] == '.' || s.ptr[i] == '_'); i++)
+		digit |= isdigit((unsigned char)s.ptr[i]);
+	if (!digit || i < 2 || !isalpha((unsigned char)s.ptr[0]) || (s.ptr[mark] != '$' && s.ptr[mark] != '#'))
+		return false;
+	struct str folder = str_slice(s, i, end);
+	return !folder.len || ((str_starts(folder, ":~") || str_starts(folder, ":/")) && str_find_char(folder, ' ', 0) == SIZE_MAX);
+}
+
 /* user@host:dir followed by $ or #, perhaps "(env) " in front; or a bare "$ ", "# ", "% ", ">>> ", "In [3]: "; or a command without any.
  */
 bool read_prompt(struct str line, struct str *ret_command)
@@ -221,7 +236,7 @@ bool read_prompt(struct str line, struct str *ret_command)
 		bool windows = s.ptr[i] == '>' && head.len > 2 && head.ptr[1] == ':' && isalpha((unsigned char)head.ptr[0]);
 		bool powershell = s.ptr[i] == '>' && str_starts(head, "PS ");
 		bool unix_like = s.ptr[i] != '>' && str_find_char(head, '@', 0) != SIZE_MAX;
-		if (!windows && !powershell && !unix_like)
+		if (!windows && !powershell && !unix_like && !host_prompt(s, i))
 			return false;
 		*ret_command = str_trim(str_skip(s, i + 2));
 		return true;
