@@ -198,6 +198,25 @@ static struct str json_member(struct str line, const char *key)
 	return str_find_char(value, '\\', 0) == SIZE_MAX ? value : str_n("", 0);
 }
 
+/* "rank": 2 of a line whose message does not name it: "[rank2]: ". */
+static char *json_rank(struct str line, char *out)
+{
+	size_t at = str_find(line, "\"rank\"", 0), end;
+	if (at == SIZE_MAX || str_has(line, "[rank"))
+		return out;
+	for (at += 6; at < line.len && (line.ptr[at] == ' ' || line.ptr[at] == ':' || line.ptr[at] == '"'); at++)
+		;
+	for (end = at; end < line.len && isdigit((unsigned char)line.ptr[end]); end++)
+		;
+	if (end == at || end - at > 6 || end == line.len || !strchr(",}\" ", line.ptr[end]))
+		return out;
+	memcpy(out, "[rank", 5);
+	memcpy(out + 5, line.ptr + at, end - at);
+	out += 5 + end - at;
+	memcpy(out, "]: ", 3);
+	return out + 3;
+}
+
 /* When and where it was said, in front of the message as other logs have it; never longer than what the line itself says of it. journalctl
  * -o json: "2024-07-02T06:00:00 gpu07 kernel: ". Docker: "2025-01-01T00:00:00.0Z ". */
 static char *json_prefix(struct str line, char *out)
@@ -227,7 +246,7 @@ static char *json_prefix(struct str line, char *out)
 		out += time.len;
 		*out++ = ' ';
 	}
-	return out;
+	return json_rank(line, out);
 }
 
 /* One backslash escape at p (on the backslash): writes at most two... bytes fewer than read. Returns bytes read. */

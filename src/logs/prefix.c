@@ -512,11 +512,11 @@ static bool is_speaker(struct str s)
 	return str_has(s, ".so.") || str_has(s, "..");
 }
 
-/* "worker-0", "node02:rank12", "node02:agent", "pod/name/container": whose line it is. */
+/* "worker-0", "node02:rank12", "node02:agent", "pod/name/container", "pod name": whose line it is. */
 static bool launcher_text(struct cursor *c, struct str s)
 {
 	int64_t r;
-	if (str_starts(s, "pod/")) {
+	if (str_starts(s, "pod/") || str_starts(s, "pod ")) {
 		struct str rest = str_skip(s, 4), pod;
 		str_next_field(&rest, '/', &pod);
 		c->out->host = pod;

@@ -157,6 +157,26 @@ static void add_speaker(const struct logs *l, const struct logs_rank *r, struct 
 	facts_int(row, speaker__lines, (int64_t)r->lines, origin);
 }
 
+static bool is_default_group(const char *group)
+{
+	return strcmp(group, "default_pg") == 0 || strcmp(group, "0") == 0;
+}
+
+/* Not every rank's lines name the group. Where those that do name the default group alone, the others wait in it as well. */
+static void name_groups(struct entry *e, size_t n)
+{
+	const char *only = NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (!e[i].group)
+			continue;
+		if (!is_default_group(e[i].group) || (only && strcmp(only, e[i].group) != 0))
+			return;
+		only = e[i].group;
+	}
+	for (size_t i = 0; only && i < n; i++)
+		e[i].group = only;
+}
+
 void waits_to_facts(const struct logs *l, struct facts *f)
 {
 	struct entry *e = arena_array(f->arena, l->wait_count + 1, sizeof(*e));
@@ -169,6 +189,7 @@ void waits_to_facts(const struct logs *l, struct facts *f)
 			.behind = PREFIX_UNSET,
 			.group = w->group_desc && *w->group_desc ? w->group_desc : w->group};
 	}
+	name_groups(e, l->wait_count);
 	compare_all(e, l->wait_count);
 	size_t kept = 0;
 	for (int odd = 1; odd >= 0; odd--)
