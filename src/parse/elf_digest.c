@@ -223,6 +223,8 @@ static void add_hit(const struct elf *e, struct hits *h, size_t from, size_t to,
 /* One pass over the names in the order in which they lie, which spares most libraries the table of symbols and the leaps from it. */
 static void find_plain_names(const struct elf *e, struct symbols *s, struct hits *h)
 {
+	if (e->dynstr.len == 0)
+		return;
 	const char *start = e->dynstr.ptr, *p = start, *end = start + e->dynstr.len;
 	for (; p < end; p += strlen(p) + 1) {
 		if (p[0] == '_' && p[1] == 'Z') {

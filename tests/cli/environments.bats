@@ -1,13 +1,16 @@
 #!/usr/bin/env bats
 # Situations of Python environments, each made for real and found; a clean environment gives nothing. What pip itself says of it is the judge where it says something.
 
+load venv
+
+setup_file() { venv_once; }
+
 setup() {
 	DAVY=${DAVY:-$BATS_TEST_DIRNAME/../../build/davy}
 	export HOME=$BATS_TEST_TMPDIR/home PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INDEX=1 PIP_ROOT_USER_ACTION=ignore PIP_CONFIG_FILE=/dev/null
 	unset PYTHONPATH VIRTUAL_ENV CONDA_PREFIX PIP_FIND_LINKS PYTHONNOUSERSITE
 	mkdir -p "$HOME"
-	cd "$BATS_TEST_TMPDIR"
-	python3 -m venv env || skip "no venv module"
+	venv_here
 	site=$(echo "$PWD"/env/lib/python3*/site-packages)
 	minor=${site#*/lib/python}; minor=${minor%%/*}
 }
@@ -90,7 +93,6 @@ PY
 }
 
 @test "the user site comes before a base interpreter's packages" {
-	python3 -m venv --help >/dev/null
 	mkdir -p "$HOME/.local/lib/python3.11/site-packages" base/bin base/lib/python3.11/site-packages
 	cp "$(readlink -f "$(command -v python3)")" base/bin/python3.11; ln -s python3.11 base/bin/python3; touch base/lib/python3.11/os.py
 	dist base/lib/python3.11/site-packages torch 2.7.1
@@ -129,7 +131,7 @@ PY
 
 @test "pip, torchrun, accelerate and deepspeed of another interpreter" {
 	torch
-	python3 -m venv foreign
+	python3 -m venv --without-pip foreign
 	mkdir -p bin
 	for tool in pip pip3 torchrun accelerate deepspeed; do printf '#!%s/foreign/bin/python\n' "$PWD" > bin/$tool; chmod +x bin/$tool; done
 	PATH=$PWD/bin:$PWD/env/bin:/usr/bin:/bin "$DAVY" check --json > out.json || [ $? -le 2 ]

@@ -1,15 +1,17 @@
 #!/usr/bin/env bats
 # davy plan --lock and check --lock: environments made by pip from wheels made here, written down, changed, compared, rebuilt from the file by pip.
 
+load venv
+
+setup_file() { venv_once; }
+
 setup() {
 	DAVY=${DAVY:-$BATS_TEST_DIRNAME/../../build/davy}
 	export HOME=$BATS_TEST_TMPDIR/home PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INDEX=1 PIP_ROOT_USER_ACTION=ignore
 	unset PYTHONPATH VIRTUAL_ENV CONDA_PREFIX PIP_FIND_LINKS
 	export PIP_CONFIG_FILE=/dev/null
 	mkdir -p "$HOME"
-	cd "$BATS_TEST_TMPDIR"
-	python3 -m pip --version >/dev/null 2>&1 || skip "no pip"
-	python3 -m venv env
+	venv_here
 }
 
 # wheel DIR NAME VERSION [content]: a wheel with a module, a script and a RECORD

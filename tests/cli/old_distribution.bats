@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# davy and its probe start on an older distribution: Debian 11, in a chroot. Its root is made once and kept in a temporary folder.
+# davy and its probe start on an older distribution: Debian 11, in a chroot. Its root is made once and kept in a temporary folder; its packages are unpacked and not set up (--foreign).
 
 bats_require_minimum_version 1.5.0
 
@@ -7,7 +7,7 @@ setup_file() {
 	export OLD=${DAVY_OLD_ROOT:-${TMPDIR:-/tmp}/davy-bullseye-root}
 	if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null && [ ! -f "$OLD.ready" ]; then
 		rm -rf --one-file-system "$OLD"
-		timeout 200 debootstrap --variant=minbase bullseye "$OLD" >"$OLD.log" 2>&1 && touch "$OLD.ready" || rm -rf --one-file-system "$OLD"
+		timeout 200 debootstrap --foreign --variant=minbase bullseye "$OLD" >"$OLD.log" 2>&1 && touch "$OLD.ready" || rm -rf --one-file-system "$OLD"
 	fi
 }
 

@@ -1,6 +1,10 @@
 #!/usr/bin/env bats
 # The package table equals `pip list`, the conflicts equal `pip check`, for every kind of environment. pip itself is the oracle.
 
+load venv
+
+setup_file() { venv_once; }
+
 setup() {
 	DAVY=${DAVY:-$BATS_TEST_DIRNAME/../../build/davy}
 	export HOME=$BATS_TEST_TMPDIR/home PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INDEX=1 PIP_ROOT_USER_ACTION=ignore
@@ -90,8 +94,7 @@ for p in json.load(open("davy.json"))["facts"]["sys_path"]: print(p["path"])' > 
 }
 
 @test "a fresh venv, by its directory and by its interpreter" {
-	has_pip python3 || skip "no pip"
-	python3 -m venv env
+	venv_here
 	same_as_pip env/bin/python env
 	same_as_pip env/bin/python
 }
@@ -113,8 +116,7 @@ for p in json.load(open("davy.json"))["facts"]["sys_path"]: print(p["path"])' > 
 }
 
 @test "an editable install of PEP 660" {
-	has_pip python3 || skip "no pip"
-	python3 -m venv env
+	venv_here
 	mkdir -p src/demo_pkg; echo 'x = 1' > src/demo_pkg/__init__.py
 	cat > src/pyproject.toml <<-'TOML'
 		[build-system]
@@ -144,8 +146,7 @@ assert p["editable"] and p["source_url"].endswith("/src"), p'
 }
 
 @test "an editable install of setup.py develop: egg-link and .pth" {
-	has_pip python3 || skip "no pip"
-	python3 -m venv env
+	venv_here
 	site=$(site_of env/bin/python)
 	mkdir -p src/old_style.egg-info
 	printf 'Metadata-Version: 1.0\nName: old-style\nVersion: 0.3\n' > src/old_style.egg-info/PKG-INFO
@@ -171,8 +172,7 @@ assert p["editable"] and p["source_url"].endswith("/src"), p'
 }
 
 @test "what an interrupted pip leaves behind is no package" {
-	has_pip python3 || skip "no pip"
-	python3 -m venv env
+	venv_here
 	site=$(site_of env/bin/python)
 	dist "$site" good 1.0
 	dist "$site" "~ood" 0.9
@@ -186,8 +186,7 @@ assert set(b) == {"~ood-0.9.dist-info", "empty-1.0.dist-info"}, b'
 }
 
 @test "conflicts are those of pip check" {
-	has_pip python3 || skip "no pip"
-	python3 -m venv env
+	venv_here
 	site=$(site_of env/bin/python)
 	dist "$site" app 1.0 'lib>=2,<3' 'gone' 'gpu; extra == "gpu"' 'old; python_version < "3"' 'pre>=1.0' 'lib[fast]!=1.5' 'windows-only; sys_platform == "win32"'
 	dist "$site" lib 1.5 'base~=4.2'

@@ -1,6 +1,10 @@
 #!/usr/bin/env bats
 # davy inspect WHEEL: before it is installed. pip itself says whether it would take it; pip check and pip freeze say what was foreseen.
 
+load venv
+
+setup_file() { venv_once; }
+
 setup() {
 	DAVY=${DAVY:-$BATS_TEST_DIRNAME/../../build/davy}
 	make="python3 $BATS_TEST_DIRNAME/wheelmaker.py"
@@ -17,8 +21,7 @@ d = json.load(open("out.json"))
 print(eval(sys.argv[1]))' "$1"; }
 
 @test "a fitting wheel gives no complaint, and is what pip installs" {
-	needs_pip
-	python3 -m venv env
+	venv_here
 	$make demo-1.0-py3-none-any.whl --script demo-run --script demo
 	inspect demo-1.0-py3-none-any.whl --python env
 	[ "$(value 'd["kind"], d["name"], d["version"], d["tags"]["fit"], d["scripts"], d["problems"], d["replaces"]')" = "('wheel', 'demo', '1.0', 'fits', ['demo-run', 'demo'], [], None)" ]
@@ -81,8 +84,7 @@ PY
 }
 
 @test "requirements that conflict both ways, by pip check afterwards" {
-	needs_pip
-	python3 -m venv env
+	venv_here
 	$make base-1.0-py3-none-any.whl
 	$make user-2.0-py3-none-any.whl --requires 'base<2'
 	$make base-2.0-py3-none-any.whl --requires 'user>=3' --requires 'absent>1' --requires 'never; python_version < "3"' --requires 'opt; extra == "x"' --python '>=3.6'
@@ -102,8 +104,7 @@ PY
 }
 
 @test "files of another distribution that it would overwrite; the same bytes are no harm" {
-	needs_pip
-	python3 -m venv env
+	venv_here
 	$make lib_cu12-12.0-py3-none-any.whl shared/lib/libx.so.2:=twelve shared/__init__.py:=
 	$make lib_cu13-13.0-py3-none-any.whl shared/lib/libx.so.2:=thirteen shared/__init__.py:=
 	env/bin/python -m pip install -q ./lib_cu12-12.0-py3-none-any.whl
