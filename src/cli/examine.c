@@ -141,8 +141,8 @@ int cli_examine_live(struct cli *c, struct host *door, const struct live *live, 
 	ret->part_names[n - 3] = "knowledge";
 	ret->part_ms[n - 3] = host_clock_ms() - start;
 
-	bool asked[TABLE_COUNT];
-	bool narrow = ret->sql && store_tables_of(ret->store, ret->sql, asked) == 0;
+	bool asked[TABLE_COUNT], columns[COLUMN_COUNT];
+	bool narrow = ret->sql && store_asked_by(ret->store, ret->sql, asked, columns) == 0;
 	struct collect collect = {.host = door,
 		.facts = ret->facts,
 		.arena = c->arena,
@@ -154,7 +154,8 @@ int cli_examine_live(struct cli *c, struct host *door, const struct live *live, 
 		.digests = c->options.json || c->command->compares, /* they tell wheels apart that have the same version */
 		.lock = ret->lock,
 		.lock_path = c->options.lock,
-		.asked = narrow ? asked : NULL};
+		.asked = narrow ? asked : NULL,
+		.asked_columns = narrow ? columns : NULL};
 	if (c->options.deep && !c->options.quiet && isatty(STDERR_FILENO)) {
 		collect.progress = show_progress;
 		collect.progress_arg = c;

@@ -22,6 +22,7 @@ struct collect {
 	const struct lock *lock; /* a lock that the environment is compared with; NULL */
 	const char *lock_path;
 	const bool *asked; /* TABLE_COUNT: only these tables are wanted, and collectors that add nothing to them may stay out; NULL: all */
+	const bool *asked_columns; /* COLUMN_COUNT, with `asked`: other columns may stay empty */
 	void (*progress)(void *arg, unsigned long long done, unsigned long long total); /* of long work, in bytes; NULL: nobody looks */
 	void *progress_arg;
 	struct ldso_ahead *ahead; /* a thread that reads PyTorch's libraries while other subjects are looked at; or NULL */

@@ -86,6 +86,23 @@ static bool is_asked(const struct collect *c, enum facts_table t)
 	return !c->asked || c->asked[t];
 }
 
+static bool is_column_asked(const struct collect *c, enum facts_column column)
+{
+	return !c->asked || c->asked_columns[column];
+}
+
+/* A package's installer also tells conda's packages from pip's, and who is to blame for a missing RECORD. */
+static bool wants_installer(const struct scan *s)
+{
+	return is_column_asked(s->c, package__installer) || s->conda.count || is_asked(s->c, TABLE_integrity);
+}
+
+static bool wants_source(const struct collect *c)
+{
+	return is_column_asked(c, package__source) || is_column_asked(c, package__source_url) || is_column_asked(c, package__editable) ||
+		is_column_asked(c, package__record) || is_asked(c, TABLE_integrity);
+}
+
 static bool wants_requirements(const struct collect *c)
 {
 	return is_asked(c, TABLE_requirement) || is_asked(c, TABLE_requirement_conflict);
@@ -216,8 +233,9 @@ static void add_distribution(struct scan *s, const struct search_path *on, const
 	if (egg_info && kind == EGG_INFO && !p.requires_count && wants_requirements(s->c) &&
 		host_readf(s->c->host, &text, "%s/requires.txt", egg_info) == 0)
 		parse_dist_requires_txt(a, text, &p.requires, &p.requires_count);
-	p.installer = installer_of(s, &p);
-	read_direct_url(s, &p);
+	p.installer = wants_installer(s) ? installer_of(s, &p) : NULL;
+	if (wants_source(s->c))
+		read_direct_url(s, &p);
 	place(s, p);
 }
 
@@ -447,7 +465,7 @@ static void fill_package(struct scan *s, const struct package *p)
 		facts_gap(row, package__source,
 			p->url_error < 0 && p->url_error != -ENOENT ? facts_gap_from_errno(p->url_error) : GAP_ABSENT, p->metadata, NULL);
 	facts_bool(row, package__base, p->on->base, p->location);
-	if (s->c->for_lock || (s->c->digests && is_checked(s, p)))
+	if (is_column_asked(s->c, package__record) && (s->c->for_lock || (s->c->digests && is_checked(s, p))))
 		fill_record(s, p, row);
 	else
 		facts_gap(row, package__record, GAP_ABSENT, p->metadata, "read for locks, and of what runs on GPUs");

@@ -14,7 +14,7 @@ struct store {
 	int loaded[TABLE_COUNT]; /* rows of the table that are in already */
 	const struct facts_table_gap *gaps_loaded;
 	bool read_only, tracing, without_gaps;
-	bool *asked;                            /* TABLE_COUNT: store_tables_of is at work */
+	bool *asked, *asked_columns;            /* TABLE_COUNT, COLUMN_COUNT: store_asked_by is at work */
 	double limit_ms, deadline_ms, until_ms; /* until_ms: for all queries together */
 	struct store_read reads[READS_MAX];
 	size_t read_count;
@@ -115,15 +115,21 @@ static void sql_known(sqlite3_context *context, int argc, sqlite3_value **argv)
 	}
 }
 
-static void note_asked(struct store *s, int action, const char *table, const char *function)
+/* `name`: of a column that is read, or of a function. */
+static void note_asked(struct store *s, int action, const char *table, const char *name)
 {
 	/* What looks at facts of tables that the query does not name. */
 	bool all = (action == SQLITE_READ && table && strcmp(table, "gap") == 0) ||
-		(action == SQLITE_FUNCTION && function &&
-			(sqlite3_stricmp(function, "known") == 0 || sqlite3_stricmp(function, "marker") == 0));
-	for (int t = 0; t < TABLE_COUNT; t++)
-		if (all || (action == SQLITE_READ && table && strcmp(table, facts_table((enum facts_table)t).name) == 0))
-			s->asked[t] = true;
+		(action == SQLITE_FUNCTION && name && (sqlite3_stricmp(name, "known") == 0 || sqlite3_stricmp(name, "marker") == 0));
+	for (int t = 0; t < TABLE_COUNT; t++) {
+		struct facts_table_info info = facts_table((enum facts_table)t);
+		if (!all && (action != SQLITE_READ || !table || strcmp(table, info.name) != 0))
+			continue;
+		s->asked[t] = true;
+		for (int c = info.first; c < info.end; c++)
+			if (all || (name && strcmp(name, facts_columns[c].name) == 0))
+				s->asked_columns[c] = true;
+	}
 }
 
 static int on_read(void *arg, int action, const char *a, const char *b, const char *db, const char *trigger)
@@ -513,13 +519,15 @@ size_t store_trace_end(struct store *s, const struct store_read **ret)
 	return s->read_count;
 }
 
-int store_tables_of(struct store *s, const char *sql, bool ret[TABLE_COUNT])
+int store_asked_by(struct store *s, const char *sql, bool ret_tables[TABLE_COUNT], bool ret_columns[COLUMN_COUNT])
 {
 	struct store_query *q;
-	memset(ret, 0, TABLE_COUNT * sizeof *ret);
-	s->asked = ret;
+	memset(ret_tables, 0, TABLE_COUNT * sizeof *ret_tables);
+	memset(ret_columns, 0, COLUMN_COUNT * sizeof *ret_columns);
+	s->asked = ret_tables;
+	s->asked_columns = ret_columns;
 	int rc = store_prepare(s, sql, &q, NULL);
-	s->asked = NULL;
+	s->asked = s->asked_columns = NULL;
 	if (rc == 0)
 		store_finish(q);
 	return rc;

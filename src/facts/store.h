@@ -23,7 +23,7 @@ void store_close(struct store *s);
 
 /* Rows that are new since the last call, into the tables. `f` must outlive the store: known('table') asks it. */
 int store_load(struct store *s, const struct facts *f);
-/* The same for a query of which store_tables_of says that it asks about some tables and not about gaps: only these tables. */
+/* The same for a query of which store_asked_by says that it asks about some tables and not about gaps: only these tables. */
 int store_load_asked(struct store *s, const struct facts *f, const bool asked[TABLE_COUNT]);
 /* A value of one row, as the facts have it now. */
 int store_update(struct store *s, const struct facts_row *row, enum facts_column c);
@@ -56,9 +56,9 @@ struct store_read {
 void store_trace_begin(struct store *s);
 size_t store_trace_end(struct store *s, const struct store_read **ret);
 
-/* Which fact tables a query asks about, without running it; all of them when it asks about gaps, or a function in it looks at facts (known,
- * marker). Only SELECT. 0 or negative errno: it cannot be prepared. */
-int store_tables_of(struct store *s, const char *sql, bool ret[TABLE_COUNT]);
+/* Which fact tables a query asks about, and which of their columns, without running it; all of them when it asks about gaps, or a function
+ * in it looks at facts (known, marker). Only SELECT. 0 or negative errno: it cannot be prepared. */
+int store_asked_by(struct store *s, const char *sql, bool ret_tables[TABLE_COUNT], bool ret_columns[COLUMN_COUNT]);
 
 /* Before store_open: what a query of the user may take besides what is there already. */
 void store_limit_memory(int64_t bytes);
