@@ -66,7 +66,7 @@ for mirror, want, unwanted in (
     ("清华 TUNA", r"pypi\.tuna\.tsinghua", "aliyun"),
     ("aliyun", r"torch==2\.7\.1\+cu128 .*--index-url https://mirrors\.aliyun\.com/pypi/simple --find-links https://mirrors\.aliyun\.com/pytorch-wheels/cu128", "download.pytorch.org"),
     ("nju", r"torch==2\.7\.1\+cu128 .*--extra-index-url https://mirror\.nju\.edu\.cn/pytorch/whl/cu128", "download.pytorch.org"),
-    ("sjtu", r"--find-links https://mirror\.sjtu\.edu\.cn/pytorch-wheels/cu128", "download.pytorch.org"),
+    ("sjtu", r"--extra-index-url https://mirror\.sjtu\.edu\.cn/pytorch-wheels/cu128", "download.pytorch.org"),
     ("daocloud", r"torch==2\.7\.1 .*--index-url https://download\.pytorch\.org/whl/cu128", "daocloud"),
     ("https://mirror.example/simple", r"--index-url https://mirror\.example/simple --extra-index-url https://download\.pytorch\.org/whl/cu128", "--find-links"),
 ):
