@@ -19,28 +19,51 @@ static bool is_usable(const struct logs_pattern *p)
 	return !why;
 }
 
-/* What the log scanner would work out at each start is worked out here. */
-static int add_literals(struct arena *a, struct store *s)
+struct literals {
+	int64_t *ord;
+	const char **text;
+	size_t count, cap, text_cap;
+};
+
+/* The literals of all patterns. False: one of the patterns would be left out. */
+static bool read_literals(struct arena *a, struct store *s, struct literals *ret)
 {
-	struct store_query *read, *write;
+	struct store_query *read;
 	bool usable = true;
-	if (store_prepare(s, "SELECT ord, regex, format, id FROM pattern", &read, NULL) < 0 ||
-		store_prepare(s, "UPDATE pattern SET literals=? WHERE ord=?", &write, NULL) < 0)
-		return -EINVAL;
+	*ret = (struct literals){.count = 0};
+	if (store_prepare(s, "SELECT ord, regex, format, id FROM pattern", &read, NULL) < 0)
+		return false;
 	while (store_step(read) > 0) {
 		struct logs_pattern p = {.id = store_text(read, 3), .regex = store_text(read, 1), .format = store_text(read, 2)};
 		const char *literals = logs_pattern_literals(a, &p);
 		usable &= literals || is_usable(&p);
-		store_bind_text(write, 1, literals);
-		store_bind_int(write, 2, store_int(read, 0));
+		ret->ord = arena_grow(a, ret->ord, ret->count, &ret->cap, sizeof *ret->ord);
+		ret->text = arena_grow(a, ret->text, ret->count, &ret->text_cap, sizeof *ret->text);
+		ret->ord[ret->count] = store_int(read, 0);
+		ret->text[ret->count++] = literals;
+	}
+	store_finish(read);
+	return usable;
+}
+
+/* What the log scanner would work out at each start is worked out here. */
+static int add_literals(struct arena *a, struct store *s)
+{
+	struct literals l;
+	struct store_query *write;
+	if (!read_literals(a, s, &l) || store_prepare(s, "UPDATE pattern SET literals=? WHERE ord=?", &write, NULL) < 0)
+		return -EINVAL;
+	logs_place_literals(a, l.text, l.count);
+	for (size_t i = 0; i < l.count; i++) {
+		store_bind_text(write, 1, l.text[i]);
+		store_bind_int(write, 2, l.ord[i]);
 		int rc = store_step(write);
 		store_reset(write);
 		if (rc < 0)
 			return rc;
 	}
-	store_finish(read);
 	store_finish(write);
-	return usable ? 0 : -EINVAL;
+	return 0;
 }
 
 int main(int argc, char **argv)

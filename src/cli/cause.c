@@ -84,6 +84,30 @@ static void one_json(const struct cause_text *t, struct json_writer *w)
 	json_close(w, '}');
 }
 
+static bool has(struct cli *c, const char *text, struct str word)
+{
+	return strcasestr(text, str_dup(c->arena, word));
+}
+
+/* Causes whose id or title has all of these words, as `davy cause shm` or `davy cause "out of memory"` asks. */
+static void search(struct cli *c, struct judge *j, const char *words, const char *const **ret, size_t *ret_count)
+{
+	const char *const *all;
+	size_t n = judge_cause_list(j, &all), found = 0;
+	const char **match = arena_array(c->arena, n + 1, sizeof *match);
+	for (size_t i = 0; i < n; i++) {
+		struct cause_text t;
+		struct str rest = str_of(words), word;
+		bool fits = judge_cause(j, all[i], false, &t) == 0;
+		while (fits && str_next_field(&rest, ' ', &word))
+			fits = has(c, t.id, word) || has(c, t.title, word);
+		if (fits)
+			match[found++] = all[i];
+	}
+	*ret = match;
+	*ret_count = found;
+}
+
 static int no_such_cause(struct cli *c, struct judge *j, const char *asked)
 {
 	const char *nearest = judge_cause_nearest(j, asked);
@@ -103,9 +127,18 @@ int cli_cause(struct cli *c)
 	struct json_writer w = json_writer_to(&out, true);
 	const char *const *ids = (const char *const *)c->args;
 	size_t n = c->arg_count;
+	struct cause_text known;
 	bool list = !n;
 	if (list)
 		n = judge_cause_list(&j, &ids);
+	else if (n == 1 && judge_cause(&j, ids[0], false, &known) < 0) {
+		const char *const *match;
+		size_t matches = 0;
+		search(c, &j, ids[0], &match, &matches);
+		list = matches > 1;
+		ids = matches ? match : ids;
+		n = matches ? matches : n;
+	}
 	if (c->options.json) {
 		json_open(&w, NULL, '{');
 		json_text(&w, "schema", "davy/1");

@@ -95,6 +95,8 @@ struct examination {
 
 /* Collects, derives and judges a machine. */
 int cli_only(struct cli *c, struct judge *j); /* is --only a stage or a cause? 0, or the exit status after a message */
+/* The interpreter that --python names: one that is not there is a wrong input. 0, or the exit status after a message. */
+int cli_check_python(struct cli *c, struct host *door);
 int cli_examine(struct cli *c, struct host *door, struct examination *ret); /* only for_lock, lock and sql of *ret are read */
 
 /* The lock file that --lock names. 0, or an exit status that was said. */

@@ -86,8 +86,23 @@ static int find_python(struct cli *c, struct host *door)
 		name);
 }
 
-/* The interpreter that --python names: one that is not there is a wrong input. */
-static int check_python(struct cli *c, struct host *door)
+/* By its name, also behind links, or a script that names Python: what pip, conda and wrappers install. */
+static bool is_interpreter(struct host *door, const char *path)
+{
+	const char *real = path;
+	struct str head;
+	host_realpath(door, path, &real);
+	for (int i = 0; i < 2; i++) {
+		const char *at = i ? real : path, *slash = strrchr(at, '/'), *name = slash ? slash + 1 : at;
+		if (strstr(name, "python") || strncmp(name, "pypy", 4) == 0)
+			return true;
+	}
+	if (host_read_head(door, path, 4096, &head) < 0)
+		return true; /* what may not be read is left to the collector */
+	return str_starts(head, "#!") && str_find(head, "python", 0) != SIZE_MAX;
+}
+
+int cli_check_python(struct cli *c, struct host *door)
 {
 	struct host_stat st;
 	const char *path = c->options.python, *cwd = host_cwd(c->host);
@@ -104,6 +119,9 @@ static int check_python(struct cli *c, struct host *door)
 	if (rc == 0 && host_is_live(door) && st.kind != HOST_DIR && (st.kind != HOST_FILE || !(st.mode & 0111)))
 		return cli_fail(c, EXIT_NO_INPUT,
 			cli_tr(c, "--python %s: neither a program nor a folder", "--python %s：既不是程序，也不是目录"), path);
+	if (rc == 0 && host_is_live(door) && st.kind == HOST_FILE && !is_interpreter(door, path))
+		return cli_fail(c, EXIT_NO_INPUT,
+			cli_tr(c, "--python %s: this program is no Python interpreter", "--python %s：该程序不是 Python 解释器"), path);
 	return rc == 0 && st.kind == HOST_DIR ? find_python(c, door) : 0;
 }
 
@@ -132,7 +150,7 @@ int cli_examine_live(struct cli *c, struct host *door, const struct live *live, 
 	ret->part_names = arena_array(c->arena, n, sizeof *ret->part_names);
 	ret->part_ms = arena_array(c->arena, n, sizeof *ret->part_ms);
 	double start = host_clock_ms();
-	int rc = check_python(c, door);
+	int rc = cli_check_python(c, door);
 	if (rc)
 		return rc;
 	ret->store = cli_knowledge(c);

@@ -70,12 +70,16 @@ static size_t read_patterns(struct cli *c, struct store *s, struct logs_pattern 
 	size_t n = 0, cap = 0;
 	*ret = NULL;
 	if (store_prepare(s,
-		    "SELECT id, class, symptom, cause, certainty, regex, format, alone, literals, tells, fallback FROM pattern ORDER BY ord",
+		    "SELECT id, class, symptom, cause, certainty, regex, format, alone, literals, tells, fallback, (SELECT count(*) FROM pattern) FROM pattern ORDER BY ord",
 		    &q, NULL) < 0)
 		return 0;
 	while (store_step(q) > 0) {
-		if (!*ret || n == cap)
-			*ret = arena_grow(c->arena, *ret, n, &cap, sizeof **ret);
+		if (!*ret) {
+			cap = (size_t)store_int(q, 11);
+			*ret = arena_array(c->arena, cap, sizeof **ret);
+		}
+		if (n == cap)
+			break;
 		enum logs_class class = class_of(store_text(q, 1));
 		(*ret)[n++] = (struct logs_pattern){.id = copied(c, q, 0),
 			.class = class,
@@ -371,6 +375,9 @@ static int add_machine(struct explaining *x)
 	struct host *door = x->c->door ? x->c->door : cli_door(x->c, &status);
 	if (!door)
 		return status;
+	status = cli_check_python(x->c, door);
+	if (status)
+		return status;
 	struct collect collect = {.host = door,
 		.facts = x->facts,
 		.arena = x->c->arena,
@@ -612,6 +619,12 @@ int cli_explain(struct cli *c)
 		return cli_fail(c, EXIT_USAGE, "%s",
 			cli_tr(c, "name a log, a folder of logs, or - for standard input",
 				"请指定日志文件、日志目录，或用 - 表示标准输入"));
+	if (c->options.here + !!c->options.root + !!c->options.from > 1)
+		return cli_fail(
+			c, EXIT_USAGE, "%s", cli_tr(c, "of --here, --root and --from name one", "--here、--root、--from 只能选一个"));
+	if (c->options.python && !c->options.here && !c->options.root && !c->options.from)
+		return cli_fail(c, EXIT_USAGE, "%s",
+			cli_tr(c, "--python is of the machine that --here or --root names", "--python 须与 --here 或 --root 一起使用"));
 	int rc = sources_expand(
 		c, c->arg_count ? c->args : (const char **)(uintptr_t)standard_input, c->arg_count ? c->arg_count : 1, &x.sources);
 	if (rc)

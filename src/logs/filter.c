@@ -280,6 +280,8 @@ static size_t choose(const struct filter *f, const struct counts *c, const struc
 	unsigned cost[CHOICE_MAX + 4], best_sum = UINT_MAX;
 	if (room == 0)
 		return 0;
+	if (l->placed && l->place <= room)
+		return l->place;
 	room = room < CHOICE_MAX ? room : CHOICE_MAX;
 	for (size_t o = 0; o < room + windows; o++)
 		cost[o] = window_cost(f, c, l->text.ptr + o, width);
@@ -336,6 +338,11 @@ struct filter *filter_new(struct arena *a, const struct filter_literal *literals
 	struct filter_bits *bits = arena_alloc(a, sizeof(*bits));
 	f->bits = filter_bits_without(f, NULL, bits);
 	return f;
+}
+
+uint16_t filter_place(const struct filter *f, size_t literal)
+{
+	return f->at[literal];
 }
 
 /* -- scanning ------------------------------------------------------------------------------------------------------------ */

@@ -17,6 +17,8 @@ struct filter_literal {
 	struct str text; /* at least LITERAL_MIN bytes; must live as long as the filter */
 	unsigned owner;  /* given back with each hit */
 	bool nocase;     /* text is lower case */
+	bool placed;     /* `place` says where its first window begins, as filter_place gave it for a filter of much the same literals */
+	uint16_t place;
 };
 
 /* Reports the owners of literals found, with the position where the literal begins. Positions do not decrease by more than the length of a
@@ -24,6 +26,7 @@ struct filter_literal {
 typedef void filter_hit_fn(void *arg, unsigned owner, size_t position);
 
 struct filter *filter_new(struct arena *a, const struct filter_literal *literals, size_t count);
+uint16_t filter_place(const struct filter *f, size_t literal); /* where the first window of a literal was chosen */
 
 /* The bits without the literals of muted owners (by owner). malloced, or `reuse` filled anew; free() it. */
 struct filter_bits *filter_bits_without(const struct filter *f, const bool *muted, struct filter_bits *reuse);

@@ -43,10 +43,8 @@ struct group {
 	int number, capture;
 };
 
-enum state { FRESH, READY, BROKEN };
-
 struct compiled {
-	_Atomic int state;
+	bool broken;
 	pcre2_code *code;
 	_Atomic(pcre2_code *) jit; /* a copy compiled to machine code, once it pays; other threads may be using `code` */
 	struct group group[CAPTURE_COUNT];
@@ -56,12 +54,12 @@ struct compiled {
 };
 
 struct logs_matcher {
-	struct arena *arena;
 	const struct logs_pattern *patterns;
 	size_t count;
-	struct compiled *compiled;
+	_Atomic(struct compiled *) *compiled; /* made when their literal turns up */
 	struct filter *filter;
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* of `kept` */
+	struct arena *kept;   /* what is compiled while other threads use the other arena */
 };
 
 struct logs_scratch {
@@ -127,11 +125,41 @@ const char *logs_pattern_literals(struct arena *a, const struct logs_pattern *p)
 	return text;
 }
 
+/* What logs_pattern_literals gave: '-', or 'i' where the case does not matter, and the literals; '+' and 'I': each with its place and a
+ * colon in front. */
 static void add_known(struct arena *a, struct literals *l, const char *known, unsigned owner)
 {
 	struct str rest = str_of(known + 1), one;
-	while (str_next_field(&rest, BETWEEN, &one))
-		literals_add(a, l, one, owner, known[0] == 'i');
+	bool placed = known[0] == '+' || known[0] == 'I';
+	while (str_next_field(&rest, BETWEEN, &one)) {
+		size_t place = 0, digits = 0;
+		for (; placed && digits < one.len && one.ptr[digits] != ':'; digits++)
+			place = place * 10 + (size_t)(one.ptr[digits] - '0');
+		literals_add(a, l, placed ? str_skip(one, digits + 1) : one, owner, known[0] == 'i' || known[0] == 'I');
+		l->item[l->count - 1].placed = placed;
+		l->item[l->count - 1].place = (uint16_t)place;
+	}
+}
+
+void logs_place_literals(struct arena *a, const char **known, size_t n)
+{
+	struct literals l = {.item = NULL};
+	for (size_t i = 0; i < n; i++)
+		if (known[i])
+			add_known(a, &l, known[i], (unsigned)i);
+	struct filter *f = filter_new(a, l.item, l.count);
+	struct buf b = BUF_MAX((size_t)1 << 20);
+	for (size_t i = 0; i < l.count;) {
+		unsigned owner = l.item[i].owner;
+		buf_reset(&b);
+		for (size_t first = i; i < l.count && l.item[i].owner == owner; i++) {
+			buf_char(&b, i > first ? BETWEEN : l.item[i].nocase ? 'I' : '+');
+			buf_fmt(&b, "%u:", filter_place(f, i));
+			buf_str(&b, l.item[i].text);
+		}
+		known[owner] = arena_strndup(a, b.ptr, b.len);
+	}
+	buf_free(&b);
 }
 
 struct logs_matcher *logs_matcher_new(struct arena *a, const struct logs_pattern *patterns, size_t count, const char *const *triggers,
@@ -141,7 +169,7 @@ struct logs_matcher *logs_matcher_new(struct arena *a, const struct logs_pattern
 	struct literals l = {.item = NULL};
 
 	*ret_why = NULL;
-	m->arena = a;
+	m->kept = arena_new(0);
 	m->patterns = patterns;
 	m->count = count;
 	m->compiled = arena_array(a, count + 1, sizeof(*m->compiled));
@@ -164,10 +192,14 @@ void logs_matcher_free(struct logs_matcher *m)
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->count; i++) {
-		pcre2_code_free(m->compiled[i].code);
-		pcre2_code_free(m->compiled[i].jit);
+		struct compiled *c = atomic_load(&m->compiled[i]);
+		if (!c)
+			continue;
+		pcre2_code_free(c->code);
+		pcre2_code_free(c->jit);
 	}
 	pthread_mutex_destroy(&m->lock);
+	arena_free(m->kept);
 }
 
 const struct filter *logs_matcher_filter(const struct logs_matcher *m)
@@ -252,36 +284,35 @@ static const char *read_groups(const pcre2_code *code, struct group *groups, int
 	return unknown;
 }
 
-static void compile(struct logs_matcher *m, unsigned i)
+static struct compiled *compile(struct logs_matcher *m, const struct logs_pattern *p)
 {
-	struct compiled *c = &m->compiled[i];
-	const struct logs_pattern *p = &m->patterns[i];
+	struct compiled *c = arena_alloc(m->kept, sizeof *c);
 	int error = 0;
 	size_t offset = 0;
-
-	pthread_mutex_lock(&m->lock);
-	if (atomic_load(&c->state) == FRESH) {
-		int state = READY;
-		if (p->format) {
-			format_parse(m->arena, p->format, &c->format);
-		} else {
-			c->code = p->regex ? compile_code(p->regex, &error, &offset) : NULL;
-			if (c->code)
-				read_groups(c->code, c->group, &c->group_count);
-			else
-				state = BROKEN;
-		}
-		atomic_store(&c->state, state);
+	if (p->format) {
+		format_parse(m->kept, p->format, &c->format);
+		return c;
 	}
-	pthread_mutex_unlock(&m->lock);
+	c->code = p->regex ? compile_code(p->regex, &error, &offset) : NULL;
+	c->broken = !c->code;
+	if (c->code)
+		read_groups(c->code, c->group, &c->group_count);
+	return c;
 }
 
 static struct compiled *compiled_of(struct logs_matcher *m, unsigned i)
 {
-	struct compiled *c = &m->compiled[i];
-	if (atomic_load_explicit(&c->state, memory_order_acquire) == FRESH)
-		compile(m, i);
-	if (c->state != READY)
+	struct compiled *c = atomic_load_explicit(&m->compiled[i], memory_order_acquire);
+	if (!c) {
+		pthread_mutex_lock(&m->lock);
+		c = atomic_load(&m->compiled[i]);
+		if (!c) {
+			c = compile(m, &m->patterns[i]);
+			atomic_store(&m->compiled[i], c);
+		}
+		pthread_mutex_unlock(&m->lock);
+	}
+	if (c->broken)
 		return NULL;
 	if (c->code && atomic_fetch_add_explicit(&c->tries, 1, memory_order_relaxed) == JIT_AFTER) {
 		pcre2_code *copy = pcre2_code_copy(c->code);

@@ -54,7 +54,7 @@ struct logs_pattern {
 	bool fallback;        /* a regex; it counts where no other pattern matches */
 	const char *regex;    /* PCRE2, or */
 	const char *format;   /* printf */
-	const char *literals; /* what logs_pattern_literals gave for it, to spare the work; NULL: not known */
+	const char *literals; /* what logs_pattern_literals gave for it, placed or not, to spare the work; NULL: not known */
 };
 
 struct logs_matcher;
@@ -89,6 +89,8 @@ size_t logs_match(struct logs_matcher *m, struct logs_scratch *s, struct str mes
 /* The literals of a pattern as a text: '-', or 'i' where the case does not matter, then the literals with \x1f between them. NULL: it has
  * none. */
 const char *logs_pattern_literals(struct arena *a, const struct logs_pattern *p);
+/* Such texts of all patterns (NULL among them is fine) are replaced by ones that also say which windows the filter chose. */
+void logs_place_literals(struct arena *a, const char **known, size_t n);
 
 /* Does the expression compile, has it a literal, are its named groups known? 0 or -EINVAL with a reason in the arena. For tests of the
  * knowledge. */

@@ -128,7 +128,7 @@ static bool begin_file(struct zip_stream *z, unsigned flags, unsigned method)
 		return known;
 	}
 	if (!deflated && !known) {
-		problem(z, "the archive is broken here"); /* where it ends cannot be known */
+		problem(z, "a file in it is packed in a way that Davy does not know"); /* where it ends stands behind it only */
 		return false;
 	}
 	if (!deflated)

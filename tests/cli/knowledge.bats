@@ -46,8 +46,13 @@ check() { "$davy" check --json --from "$hosts/host-shm-64mb" --knowledge k "$@" 
 	grep -q "no cause 'no.such'" err
 	run -66 "$davy" cause torch.cpu-buld
 	[[ "$output" == *"the nearest is torch.cpu-build"* ]]
-	run -66 "$davy" cause shm-too-small
-	[[ "$output" == *"the nearest is host.shm-too-small"* ]]
+	# What is no id is looked for in ids and titles.
+	run -0 "$davy" cause shm-too-small
+	[[ "${lines[0]}" == *"host.shm-too-small" ]]
+	run -0 "$davy" cause SHM
+	[[ "$output" == *host.shm-too-small* && "$output" == *host.shm-stale-segments* && "$output" != *torch.* ]]
+	run -0 "$davy" cause "out of memory" --json
+	[[ "$output" == *'"cause": "program.gpu-out-of-memory"'* ]]
 }
 
 @test "a rule, a cause and a table of the site: added and replaced" {

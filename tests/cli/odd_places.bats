@@ -185,7 +185,15 @@ nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 		run -66 "$davy" $words
 		[[ "$output" == *"no-such-python"* ]]
 	done
-	run -0 "$davy" check --python /usr/bin/python3 --lang en_US.UTF-8 --only driver
+	for words in "check --python /bin/ls" "explain --here --python /bin/ls -"; do
+		run -66 "$davy" $words <<< "step 1"
+		[[ "$output" == *"no Python interpreter"* ]]
+	done
+	for words in "check --from a --from b" "explain --from a --here -" "explain --python /usr/bin/python3 -"; do
+		run -64 "$davy" $words <<< "step 1"
+		[ "${#lines[@]}" -eq 1 ]
+	done
+	run -0 "$davy" check --color always --color never --python /usr/bin/python3 --lang en_US.UTF-8 --only driver
 }
 
 @test "plan --quiet: the commands alone; where nothing fits, one line" {
