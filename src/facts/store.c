@@ -79,6 +79,20 @@ static const char *sql_type(enum facts_type type)
 	return type == FACTS_TEXT ? "TEXT" : type == FACTS_REAL ? "REAL" : "INTEGER";
 }
 
+/* What is known of one finding, for its commands: what its log lines captured, the line that decided first; and its GPU, as nvidia-smi -i
+ * takes it. */
+static const char seen_sql[] =
+	"CREATE TABLE judged(seq INTEGER, symptom TEXT, rank INTEGER, node TEXT, tbl TEXT, row INTEGER);"
+	"CREATE VIEW seen AS SELECT e.seq <> j.seq AS place, e.seq, e.symptom, e.text, coalesce(j.rank, e.rank) AS rank,"
+	" coalesce(j.node, e.host) AS node, c_host AS host, c_device AS device, c_interface AS interface, c_path AS path, c_version AS version,"
+	" c_code AS code, c_address AS address, c_port AS port, c_pid AS pid, c_library AS library, c_symbol AS symbol, c_name AS name,"
+	" c_size AS size, coalesce(c_host, c_name, c_address) AS target,"
+	" CASE WHEN c_device GLOB '*:[0-9a-fA-F][0-9a-fA-F].[0-7]' THEN c_device WHEN c_device GLOB '*:[0-9a-fA-F][0-9a-fA-F]' THEN c_device || '.0'"
+	" WHEN c_gpu NOT GLOB '*[^0-9]*' THEN c_gpu END AS gpu"
+	" FROM event e JOIN judged j ON e.seq = j.seq OR e.symptom = j.symptom"
+	" UNION ALL SELECT 2, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, g.\"index\""
+	" FROM gpu g WHERE g.rowid = (SELECT row FROM judged WHERE tbl = 'gpu') OR (SELECT count(*) FROM gpu) = 1 ORDER BY 1, 2;";
+
 static int create_tables(struct store *s)
 {
 	struct buf sql = BUF_MAX((size_t)1 << 20);
@@ -90,6 +104,7 @@ static int create_tables(struct store *s)
 		buf_text(&sql, "node TEXT);\n");
 	}
 	buf_text(&sql, "CREATE TABLE gap(tbl TEXT, row INTEGER, col TEXT, reason TEXT, origin TEXT, detail TEXT, node TEXT);");
+	buf_text(&sql, seen_sql);
 	int rc = store_exec(s, buf_view(&sql).ptr, NULL);
 	buf_free(&sql);
 	return rc;

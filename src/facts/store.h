@@ -4,7 +4,8 @@
  * schema.def and is copied; the second has the compatibility tables as k_<name>, causes, rules and patterns, and is used where it lies.
  * Nothing touches a file. SQLite is known in store.c only.
  *
- * Fact table T has the columns of schema.def, `node` (NULL: this host) and rowid = facts_row.id. Gaps are in table `gap`.
+ * Fact table T has the columns of schema.def, `node` (NULL: this host) and rowid = facts_row.id. Gaps are in table `gap`. The view `seen`
+ * is what the log lines of the finding in the table `judged` captured.
  */
 #ifndef FACTS_STORE_H
 #define FACTS_STORE_H

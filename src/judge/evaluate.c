@@ -330,6 +330,7 @@ static void fire(struct judge *j, struct candidates *c, const struct rule *r, co
 	f->certainty = strcmp(r->certainty, "certain") == 0 ? CERTAIN : strcmp(r->certainty, "likely") == 0 ? LIKELY : POSSIBLE;
 	f->says = evaluate_text(j, r->says, r->names, q, 6);
 	f->table = r->table;
+	f->row = row->id;
 	f->key = subject ? arena_strdup(j->arena, subject) : key_text(j, row);
 	f->node = node ? arena_strdup(j->arena, node) : NULL;
 	if (t == TABLE_event)

@@ -45,6 +45,7 @@ struct finding {
 	const char *title, *says, *why;
 	const char *waived_until, *waived_because; /* of a finding that the site has waived (shown as info), or had until that day; NULL */
 	const char *table, *key;                   /* subject */
+	int64_t row;                               /* of it: facts_row.id */
 	const char *node;
 	int64_t rank; /* -1: none */
 	int64_t *ranks;

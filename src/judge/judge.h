@@ -21,6 +21,7 @@ struct judge {
 	const char *only;             /* stages or causes, with blanks between them: nothing else is judged; NULL: all */
 	bool no_gates;                /* ask every rule, for tests: gates must not change a result */
 	const struct waiver *waivers; /* read by judge_run: what the site does not want to hear */
+	const struct finding *filled; /* the finding whose texts are being filled in; or NULL */
 };
 
 struct waiver {

@@ -1,6 +1,7 @@
 /* The sentences and commands of a cause, chosen and filled in for this machine. */
 #include "judge/evaluate.h"
 
+#include <ctype.h>
 #include <errno.h>
 
 #include "judge/placeholder.h"
@@ -32,7 +33,22 @@ static const char *computed(struct judge *j, struct str name)
 	return sql ? store_first_text(j->store, j->arena, sql) : NULL;
 }
 
-/* What stands in a command when nothing in the tables fits this machine. */
+/* What stands in a command for a value that is not known: {seen.port:29500} gives 29500, {seen.address:address_of_node_0} gives
+ * <address of node 0>, and without a format it is the name of the column. */
+static void unknown_value(struct judge *j, struct buf *b, const struct placeholder *p)
+{
+	const char *name = p->format.len ? str_dup(j->arena, p->format) : placeholder_column(j->arena, p);
+	if (isdigit((unsigned char)name[0])) {
+		buf_text(b, name);
+		return;
+	}
+	buf_char(b, '<');
+	for (; *name; name++)
+		buf_char(b, *name == '_' && p->format.len ? ' ' : *name);
+	buf_char(b, '>');
+}
+
+/* The same when nothing in the tables fits this machine. */
 static const char *computed_name(const struct placeholder *p)
 {
 	return str_is(p->name, "plan.install") ? "command from: davy plan" : str_is(p->name, "plan.index") ? "index URL" : "pip install";
@@ -47,6 +63,16 @@ static bool is_quoted(const char *text, size_t n)
 	return inside;
 }
 
+/* The value of {table.column}: of the finding's own row, or of the first that has one. */
+static const char *fact(struct judge *j, const struct placeholder *p)
+{
+	const char *table = placeholder_table(j->arena, p), *column = placeholder_column(j->arena, p), *order = "";
+	if (j->filled && j->filled->table && strcmp(j->filled->table, table) == 0)
+		order = arena_printf(j->arena, "ORDER BY rowid <> %lld", (long long)j->filled->row);
+	return store_first_text(j->store, j->arena,
+		arena_printf(j->arena, "SELECT \"%s\" FROM \"%s\" WHERE \"%s\" IS NOT NULL %s LIMIT 1", column, table, column, order));
+}
+
 /* For a command, values become words of the shell; in a sentence they stand as they are. Where no machine is known, names stand for its
  * values. */
 static const char *filled(struct judge *j, const char *command, bool shell, bool known)
@@ -55,21 +81,16 @@ static const char *filled(struct judge *j, const char *command, bool shell, bool
 	const char *at = command, *copied = command;
 	struct placeholder p;
 	while (placeholder_next(&at, PLACEHOLDER_COMMAND, &p)) {
-		const char *value = !known ? NULL
-			: placeholder_is_computed(&p)
-			? computed(j, p.name)
-			: store_first_text(j->store, j->arena,
-				  arena_printf(j->arena, "SELECT \"%s\" FROM \"%s\" WHERE \"%s\" IS NOT NULL LIMIT 1",
-					  placeholder_column(j->arena, &p), placeholder_table(j->arena, &p),
-					  placeholder_column(j->arena, &p)));
+		const char *value = !known ? NULL : placeholder_is_computed(&p) ? computed(j, p.name) : fact(j, &p);
 		buf_add(&b, copied, (size_t)(p.start - copied));
 		if (value && shell && !placeholder_is_computed(&p))
 			placeholder_shell(&b, value, is_quoted(command, (size_t)(p.start - command)));
 		else if (value)
 			placeholder_format(&b, p.format, value);
+		else if (!placeholder_is_computed(&p))
+			unknown_value(j, &b, &p);
 		else if (!str_is(p.name, "plan.why"))
-			buf_fmt(&b, str_is(p.name, "pip") ? "%s" : "<%s>",
-				placeholder_is_computed(&p) ? computed_name(&p) : placeholder_column(j->arena, &p));
+			buf_fmt(&b, str_is(p.name, "pip") ? "%s" : "<%s>", computed_name(&p));
 		copied = p.end;
 	}
 	buf_text(&b, copied);
@@ -226,13 +247,34 @@ static void say_waiver(struct judge *j, struct finding *f)
 			j->arena, j->chinese ? chinese : english, f->waived_until, f->waived_because, f->says ? f->says : f->title);
 }
 
+/* The view `seen` tells of this finding from now on. */
+static void show_lines(struct judge *j, const struct finding *f)
+{
+	struct store_query *q;
+	store_exec(j->store, "DELETE FROM judged", NULL);
+	if (store_prepare(j->store, "INSERT INTO judged VALUES(nullif(?, -1), ?, nullif(?, -1), ?, ?, ?)", &q, NULL) < 0)
+		return;
+	store_bind_int(q, 1, f->first_seq);
+	store_bind_text(q, 2, f->symptom);
+	store_bind_int(q, 3, f->rank);
+	store_bind_text(q, 4, f->node);
+	store_bind_text(q, 5, f->table);
+	store_bind_int(q, 6, f->row);
+	store_step(q);
+	store_finish(q);
+}
+
 void texts_fill(struct judge *j, struct finding *f)
 {
 	static const char *const none[] = {NULL};
 	struct cause_text text;
+	show_lines(j, f);
+	j->filled = f;
 	f->verify = f->ask = f->sources = none;
 	f->title = f->cause;
-	if (judge_cause(j, f->cause, true, &text) < 0)
+	int rc = judge_cause(j, f->cause, true, &text);
+	j->filled = NULL;
+	if (rc < 0)
 		return;
 	f->title = text.title;
 	say_waiver(j, f);

@@ -166,6 +166,25 @@ followed() {
 	[[ "$output" != *$'\e[31m'* ]]
 }
 
+@test "commands have the log's own values: port, name, node and GPU" {
+	echo 'RuntimeError: The server socket has failed to listen on any local network address. The server socket has failed to bind to [::]:29777 (errno: 98 - Address already in use).' > port.log
+	run "$davy" explain --color never port.log
+	[[ "$output" == *"ss -ltn | grep :29777"* ]]
+	echo 'torch.distributed.DistNetworkError: The client socket has failed to connect to any network address of (no-such-node, 29500). The IPv4 network addresses of (no-such-node, 29500) cannot be retrieved (gai error: -2 - Name or service not known).' > name.log
+	run "$davy" explain --color never name.log
+	[[ "$output" == *"getent ahosts no-such-node"* ]]
+	{ for i in 0 1 2 3; do echo "GPU $i: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-0000-0000-0000-00000000000$i)"; done
+	  echo 'Nov 12 10:01:02 gpu07 kernel: NVRM: Xid (PCI:0000:9b:00): 119, pid=4711, name=python, Timeout after 6s of waiting for RPC response from GPU3 GSP!'; } > xid.log
+	run "$davy" explain --color never xid.log
+	[[ "$output" == *"--gpu-reset -i 0000:9b:00.0"* ]]
+	# Where nothing is known the place for it is shown, and a value is one word of the shell.
+	run "$davy" cause launch.port-in-use
+	[[ "$output" == *"grep :29500"* ]]
+	echo 'torch.distributed.DistNetworkError: The client socket has failed to connect to any network address of (a;reboot, 29500). The IPv4 network addresses of (a;reboot, 29500) cannot be retrieved (gai error: -2 - Name or service not known).' > evil.log
+	run "$davy" explain --color never evil.log
+	[[ "$output" == *'getent ahosts a\;reboot'* || "$output" == *"getent ahosts 'a;reboot'"* ]]
+}
+
 @test "--timeline is in the order of the clock" {
 	printf '%s\n' '[rank0]:[E1122 03:14:05.123456789 ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds before timing out.' \
 		'[rank1]:[E1122 03:04:05.123456789 ProcessGroupNCCL.cpp:1595] [Rank 1] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered' > time.log
