@@ -86,11 +86,11 @@ static const char seen_sql[] =
 	"CREATE VIEW seen AS SELECT e.seq <> j.seq AS place, e.seq, e.symptom, e.text, coalesce(j.rank, e.rank) AS rank,"
 	" coalesce(j.node, e.host) AS node, c_host AS host, c_device AS device, c_interface AS interface, c_path AS path, c_version AS version,"
 	" c_code AS code, c_address AS address, c_port AS port, c_pid AS pid, c_library AS library, c_symbol AS symbol, c_name AS name,"
-	" c_size AS size, coalesce(c_host, c_name, c_address) AS target,"
+	" c_size AS size, coalesce(c_host, c_name, c_address) AS target, c_name AS canonical, NULL AS package,"
 	" CASE WHEN c_device GLOB '*:[0-9a-fA-F][0-9a-fA-F].[0-7]' THEN c_device WHEN c_device GLOB '*:[0-9a-fA-F][0-9a-fA-F]' THEN c_device || '.0'"
 	" WHEN c_gpu NOT GLOB '*[^0-9]*' THEN c_gpu END AS gpu"
 	" FROM event e JOIN judged j ON e.seq = j.seq OR e.symptom = j.symptom"
-	" UNION ALL SELECT 2, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, g.\"index\""
+	" UNION ALL SELECT 2, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, g.\"index\""
 	" FROM gpu g WHERE g.rowid = (SELECT row FROM judged WHERE tbl = 'gpu') OR (SELECT count(*) FROM gpu) = 1 ORDER BY 1, 2;";
 
 static int create_tables(struct store *s)
@@ -235,6 +235,8 @@ static int open_with_pages(struct arena *a, const void *image, size_t size, int 
 	sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0); /* no store of free pages: a read-only image needs none */
 	sqlite3_config(SQLITE_CONFIG_MMAP_SIZE, (sqlite3_int64)1 << 28, (sqlite3_int64)1 << 28); /* pages of it are read where they lie */
 	int rc = sqlite3_open_v2(":memory:", &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (rc == SQLITE_OK) /* a name that is no column is an error, not a text */
+		rc = sqlite3_db_config(s->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	if (rc == SQLITE_OK && image)
 		rc = take_image(s, image, size);
 	if (rc != SQLITE_OK) {

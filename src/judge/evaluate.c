@@ -123,6 +123,13 @@ static bool column_by_name(enum facts_table t, const char *name, enum facts_colu
 	return false;
 }
 
+bool evaluate_has_column(const char *table, const char *column)
+{
+	enum facts_column c;
+	enum facts_table t = table_by_name(table);
+	return t != TABLE_COUNT && column_by_name(t, column, &c);
+}
+
 /* The facts that the rule read, of one kind of table: that of the row itself, or others that have one row only. */
 static void add_reads_of(struct judge *j, struct finding *f, const char *reads, const struct facts_row *row, bool own)
 {

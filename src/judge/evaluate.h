@@ -20,6 +20,8 @@ void evaluate_events(struct judge *j, struct candidates *c);
 /* The site's waiver of this cause, also an expired one; NULL. */
 const struct waiver *evaluate_waiver(const struct judge *j, const char *cause);
 
+bool evaluate_has_column(const char *table, const char *column); /* is it one of the facts? */
+
 /* Sentences with values filled in. `names` are lines; the values are the query's columns from `from` on. */
 const char *evaluate_text(struct judge *j, const char *says, const char *names, const struct store_query *q, int from);
 /* A list of lines as a NULL-terminated array. NULL gives an empty one. */

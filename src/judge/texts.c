@@ -63,14 +63,24 @@ static bool is_quoted(const char *text, size_t n)
 	return inside;
 }
 
-/* The value of {table.column}: of the finding's own row, or of the first that has one. */
+static const char *value_in(struct judge *j, const char *table, const char *column, const char *rest)
+{
+	return store_first_text(j->store, j->arena,
+		arena_printf(j->arena, "SELECT \"%s\" FROM \"%s\" WHERE \"%s\" IS NOT NULL %s LIMIT 1", column, table, column, rest));
+}
+
+/* The value of {table.column}: of the finding's own row, or of the first that has one. {seen.column} is what a log line said, or what the
+ * own row has in a column of that name. */
 static const char *fact(struct judge *j, const struct placeholder *p)
 {
-	const char *table = placeholder_table(j->arena, p), *column = placeholder_column(j->arena, p), *order = "";
-	if (j->filled && j->filled->table && strcmp(j->filled->table, table) == 0)
-		order = arena_printf(j->arena, "ORDER BY rowid <> %lld", (long long)j->filled->row);
-	return store_first_text(j->store, j->arena,
-		arena_printf(j->arena, "SELECT \"%s\" FROM \"%s\" WHERE \"%s\" IS NOT NULL %s LIMIT 1", column, table, column, order));
+	const char *table = placeholder_table(j->arena, p), *column = placeholder_column(j->arena, p);
+	const char *own = j->filled ? j->filled->table : NULL, *row = arena_printf(j->arena, "%lld", (long long)(own ? j->filled->row : 0));
+	if (own && strcmp(own, table) == 0)
+		return value_in(j, table, column, arena_printf(j->arena, "ORDER BY rowid <> %s", row));
+	const char *value = value_in(j, table, column, "");
+	if (value || !own || strcmp(table, "seen") != 0 || !evaluate_has_column(own, column))
+		return value;
+	return value_in(j, own, column, arena_printf(j->arena, "AND rowid = %s", row));
 }
 
 /* For a command, values become words of the shell; in a sentence they stand as they are. Where no machine is known, names stand for its

@@ -46,6 +46,9 @@ check() { "$davy" check --json --from "$hosts/host-shm-64mb" --knowledge k "$@" 
 	grep -q "no cause 'no.such'" err
 	run -66 "$davy" cause torch.cpu-buld
 	[[ "$output" == *"the nearest is torch.cpu-build"* ]]
+	# A name that is no column is an error, not a text.
+	run -64 "$davy" query 'SELECT "nosuch" FROM system'
+	[[ "$output" == *"no such column: nosuch"* ]]
 	# What is no id is looked for in ids and titles.
 	run -0 "$davy" cause shm-too-small
 	[[ "${lines[0]}" == *"host.shm-too-small" ]]
