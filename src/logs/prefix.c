@@ -555,6 +555,19 @@ static bool ucx_text(struct cursor *c, struct str s)
 	return true;
 }
 
+/* "trainer2|2": role and local rank, rank */
+static bool role_text(struct cursor *c, struct str s)
+{
+	size_t bar = str_find_char(s, '|', 0);
+	struct str role = str_slice(s, 0, bar);
+	int64_t r;
+	if (bar == SIZE_MAX || bar < 2 || s.len - bar > 7 || !all_host_chars(role) || !is_digit(role.ptr[role.len - 1]) ||
+		str_to_int(str_skip(s, bar + 1), &r) < 0 || r < 0)
+		return false;
+	c->out->rank = r;
+	return true;
+}
+
 /* "default3" and a colon behind the bracket: torchrun --tee, local rank; "3": number of the launcher's. */
 static bool tee_text(struct cursor *c, struct str s, bool colon, bool blank)
 {
@@ -660,7 +673,7 @@ static bool bracket_text(struct cursor *c, struct str s, bool colon, bool blank)
 		return true;
 	if (c->inner)
 		return false;
-	if (tee_text(c, s, colon, blank) || (blank && launcher_text(c, s))) {
+	if (tee_text(c, s, colon, blank) || role_text(c, s) || (blank && launcher_text(c, s))) {
 		mix(c, s.ptr, s.ptr + s.len);
 		return true;
 	}
