@@ -826,6 +826,25 @@ static bool take_number(struct cursor *c)
 	return true;
 }
 
+/* "#12 512.2   text": a step of docker build and its seconds. */
+static bool take_build_step(struct cursor *c)
+{
+	int64_t n;
+	if (c->inner || c->p == c->end || *c->p != '#')
+		return false;
+	const char *p = digits(c->p + 1, c->end, 4, &n);
+	if (!p || p == c->end || *p != ' ')
+		return false;
+	p = digits(p + 1, c->end, 6, &n);
+	if (!p || p == c->end || *p != '.')
+		return false;
+	p = digits(p + 1, c->end, 3, &n);
+	if (!p || (p < c->end && *p != ' '))
+		return false;
+	c->p = spaces(p, c->end);
+	return true;
+}
+
 /* Line numbers: "  12 | text", "12\ttext", "12: text". */
 static bool take_gutter(struct cursor *c)
 {
@@ -980,8 +999,8 @@ static void read_ascend(struct cursor *c)
 
 static bool take_any(struct cursor *c)
 {
-	return take_gutter(c) || take_quote(c) || take_time(c) || take_glog(c) || take_bracket(c) || take_nccl(c) || take_paren(c) ||
-		take_python_basic(c) || take_level(c) || take_journal(c) || take_number(c) || take_host(c);
+	return take_gutter(c) || take_build_step(c) || take_quote(c) || take_time(c) || take_glog(c) || take_bracket(c) || take_nccl(c) ||
+		take_paren(c) || take_python_basic(c) || take_level(c) || take_journal(c) || take_number(c) || take_host(c);
 }
 
 void prefix_parse(struct str line, struct prefix_names *names, struct prefix *ret)

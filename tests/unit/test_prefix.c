@@ -52,6 +52,8 @@ static const struct sample samples[] = {
 	{"[node02:rank12] text", "text", "node02", 12, U, U, U, U, 0},
 	{"[2023-01-01 00:00:00,123] [INFO] [launch.py:132:main] text", "text", "", U, U, U, U, U, 'I'},
 	{"[2023-01-01 00:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 0] text", "text", "", 0, U, U, U, U, 'I'},
+	{"#12 512.2       Killed", "Killed", "", U, U, U, U, U, 0},
+	{"#9 [5/7] RUN pip install torch", "#9 [5/7] RUN pip install torch", "", U, U, U, U, U, 0},
 	/* systems */
 	{"Jun  2 08:01:55 node9 kernel: NVRM: Xid", "NVRM: Xid", "node9", U, U, U, U, U, 0},
 	{"Jun  2 08:01:55 node9 slurmd[812]: text", "text", "node9", U, U, U, U, 812, 0},
