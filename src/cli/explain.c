@@ -64,6 +64,11 @@ static const char *copied(struct cli *c, const struct store_query *q, int i)
 	return text ? arena_strdup(c->arena, text) : NULL;
 }
 
+static bool is_value(const char *text, const char *wanted)
+{
+	return text && strcmp(text, wanted) == 0;
+}
+
 static size_t read_patterns(struct cli *c, struct store *s, struct logs_pattern **ret)
 {
 	struct store_query *q;
@@ -89,7 +94,8 @@ static size_t read_patterns(struct cli *c, struct store *s, struct logs_pattern 
 			.certainty = copied(c, q, 4),
 			.regex = copied(c, q, 5),
 			.format = copied(c, q, 6),
-			.alone = store_text(q, 7) != NULL,
+			.alone = is_value(store_text(q, 7), "true"),
+			.covers = is_value(store_text(q, 7), "part"),
 			.literals = copied(c, q, 8),
 			.fallback = store_text(q, 10) != NULL};
 	}

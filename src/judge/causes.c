@@ -269,8 +269,8 @@ static void soften_survived(struct judge *j, struct finding *list)
 
 /* -- told --------------------------------------------------------------------------------------------------------------- */
 
-/* Does the text say of itself that it is an article, a change log or a request for a feature, and does nothing in it look like the log of a
- * run? */
+/* Does the text say of itself that it is an article, a change log, a patch, a solved question (patterns text.*), and does nothing in it
+ * look like the log of a run? */
 static bool is_about_something(struct judge *j)
 {
 	bool says_so = false;
@@ -280,8 +280,7 @@ static bool is_about_something(struct judge *j)
 		const char *pattern = facts_get_text(event, event__pattern);
 		if (!pattern)
 			continue;
-		if (strcmp(pattern, "text.article") == 0 || strcmp(pattern, "text.feature-request") == 0 ||
-			strcmp(pattern, "text.change-log") == 0)
+		if (strncmp(pattern, "text.", 5) == 0)
 			says_so = true;
 		else if (strcmp(pattern, "program.traceback") == 0 || facts_get_int(event, event__rank, &rank) ||
 			facts_get_real(event, event__time, &time) || facts_get_text(event, event__host))

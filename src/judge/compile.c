@@ -40,7 +40,7 @@ int compile_create_tables(struct store *s)
 		"CREATE TABLE cause(id TEXT PRIMARY KEY, stage INTEGER, title TEXT, why TEXT, title_zh TEXT, why_zh TEXT, explains TEXT, verify TEXT, ask TEXT, sources TEXT, yields INTEGER, ask_zh TEXT) WITHOUT ROWID;"
 		"CREATE TABLE fix(cause TEXT, ord INTEGER, id TEXT, kind TEXT, cond TEXT, text TEXT, text_zh TEXT, cost TEXT, cost_zh TEXT, commands TEXT, needs TEXT, undo TEXT, PRIMARY KEY(cause, ord)) WITHOUT ROWID;"
 		"CREATE TABLE rule(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, cause TEXT, tbl TEXT, mode TEXT, essential INTEGER, gate TEXT, level TEXT, certainty TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT, reads TEXT, shown TEXT);"
-		"CREATE TABLE pattern(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, alone INTEGER, literals TEXT, says TEXT, says_zh TEXT, hit TEXT, miss TEXT, tells TEXT, fallback INTEGER);"
+		"CREATE TABLE pattern(ord INTEGER PRIMARY KEY, id TEXT UNIQUE, class TEXT, symptom TEXT, cause TEXT, certainty TEXT, regex TEXT, format TEXT, alone TEXT, literals TEXT, says TEXT, says_zh TEXT, hit TEXT, miss TEXT, tells TEXT, fallback INTEGER);"
 		"CREATE TABLE map(ord INTEGER PRIMARY KEY, id TEXT, stage TEXT, sql TEXT, names TEXT, says TEXT, says_zh TEXT, fine TEXT);"
 		"CREATE TABLE plan(id TEXT PRIMARY KEY, sql TEXT, sql_zh TEXT) WITHOUT ROWID;"
 		"CREATE TABLE waiver(cause TEXT PRIMARY KEY, until TEXT, reason TEXT, place TEXT) WITHOUT ROWID;"
@@ -379,7 +379,8 @@ static void compile_pattern(struct compile *c, const struct yaml *entry)
 		"says", "note", "tells", "fallback", NULL};
 	static const char *const classes[] = {"evidence", "consequence", "advice", "noise", NULL},
 				 *const sure[] = {"certain", "likely", "possible", NULL},
-				 *const told[] = {"failure", "fact", "progress", "end", "ignored", "shutdown", NULL};
+				 *const told[] = {"failure", "fact", "progress", "end", "ignored", "shutdown", NULL},
+				 *const silences[] = {"true", "part", NULL};
 	check_keys(c, entry, keys);
 	const char *id = required(c, entry, "id"), *regex = yaml_text(entry, "regex"), *format = yaml_text(entry, "format"),
 		   *cause = yaml_text(entry, "cause"), *says = yaml_text(entry, "says");
@@ -392,14 +393,14 @@ static void compile_pattern(struct compile *c, const struct yaml *entry)
 		   *miss = yaml_lines(c->arena, entry, "miss");
 	if (regex && (!hit || !miss))
 		complain(c, entry->line, "a pattern needs a line that hits and one that nearly does");
-	const char *alone = yaml_text(entry, "alone"), *fallback = yaml_text(entry, "fallback"),
+	const char *alone = yaml_get(entry, "alone") ? choice(c, entry, "alone", NULL, silences) : NULL,
+		   *fallback = yaml_text(entry, "fallback"),
 		   *tells = yaml_get(entry, "tells") ? choice(c, entry, "tells", NULL, told) : NULL;
 	if (fallback && !regex)
 		complain(c, entry->line, "only a pattern with 'regex' can be a fallback");
 	const char *values[] = {arena_printf(c->arena, "%d", c->order++), id, choice(c, entry, "class", NULL, classes),
-		symptom ? symptom : id, cause, cause ? choice(c, entry, "certainty", "likely", sure) : NULL, regex, format,
-		alone && strcmp(alone, "true") == 0 ? "1" : NULL, NULL, says, chinese(c, overlay(c, id), "says", says), hit, miss, tells,
-		fallback && strcmp(fallback, "true") == 0 ? "1" : NULL};
+		symptom ? symptom : id, cause, cause ? choice(c, entry, "certainty", "likely", sure) : NULL, regex, format, alone, NULL,
+		says, chinese(c, overlay(c, id), "says", says), hit, miss, tells, fallback && strcmp(fallback, "true") == 0 ? "1" : NULL};
 	insert(c, entry->line, "INSERT OR REPLACE INTO pattern VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values, 16);
 }
 

@@ -15,6 +15,7 @@
 #define JIT_AFTER 32       /* an expression that is tried often is worth compiling to machine code */
 #define BETWEEN '\x1f'     /* between literals in one text */
 #define CANDIDATES_MAX 256 /* distinct candidates of one line */
+#define COVERED_MAX 8
 
 const char *const logs_capture_names[CAPTURE_COUNT] = {
 	"rank",
@@ -350,10 +351,11 @@ int logs_pattern_check(struct arena *a, const struct logs_pattern *p, const char
 
 /* -- matching ------------------------------------------------------------------------------------------------------------ */
 
-static bool match_regex(struct compiled *c, struct logs_scratch *s, struct str text, struct logs_hit *hit)
+/* Matches from `at` on; what matched in *ret_part. */
+static bool match_regex(struct compiled *c, struct logs_scratch *s, struct str text, size_t at, struct logs_hit *hit, struct str *ret_part)
 {
 	const pcre2_code *jit = atomic_load_explicit(&c->jit, memory_order_acquire);
-	int r = pcre2_match(jit ? jit : c->code, (PCRE2_SPTR)text.ptr, text.len, 0, 0, s->data, s->context);
+	int r = pcre2_match(jit ? jit : c->code, (PCRE2_SPTR)text.ptr, text.len, at, 0, s->data, s->context);
 	if (r < 0)
 		return false; /* no match, or a limit: then the line is not ours */
 	memset(hit->capture, 0, sizeof(hit->capture));
@@ -366,6 +368,7 @@ static bool match_regex(struct compiled *c, struct logs_scratch *s, struct str t
 		if (from != PCRE2_UNSET && from <= to && to <= text.len && n < 64)
 			hit->capture[c->group[i].capture] = str_n(text.ptr + from, to - from);
 	}
+	*ret_part = ovector[0] <= ovector[1] ? str_slice(text, ovector[0], ovector[1]) : str_n(text.ptr, 0);
 	return true;
 }
 
@@ -390,16 +393,61 @@ struct tried {
 	struct logs_matcher *m;
 	struct logs_scratch *s;
 	struct str message, line;
+	struct str covered[COVERED_MAX]; /* parts of the line in which nothing else counts */
+	size_t covered_count;
 };
+
+/* Does the part begin or end in a covered one? Then *ret_end is where that one ends. */
+static bool is_covered(const struct tried *t, struct str part, const char **ret_end)
+{
+	for (size_t i = 0; i < t->covered_count; i++) {
+		const char *from = t->covered[i].ptr, *to = from + t->covered[i].len, *last = part.ptr + part.len - (part.len > 0);
+		if ((part.ptr < from || part.ptr >= to) && (last < from || last >= to))
+			continue;
+		*ret_end = to;
+		return true;
+	}
+	return false;
+}
+
+/* The first place in the text where it matches and nothing covers it. */
+static bool matches_uncovered(const struct tried *t, struct compiled *c, struct str text, struct logs_hit *ret)
+{
+	struct str part;
+	const char *end;
+	size_t at = 0;
+	while (at <= text.len && match_regex(c, t->s, text, at, ret, &part)) {
+		if (!is_covered(t, part, &end))
+			return true;
+		at = (size_t)(end - text.ptr); /* behind what it met: a covered part is inside the line, and begins not before the match */
+	}
+	return false;
+}
 
 static bool regex_hits(const struct tried *t, unsigned pattern, struct logs_hit *ret)
 {
 	bool same = t->message.ptr == t->line.ptr && t->message.len == t->line.len;
 	struct compiled *c = compiled_of(t->m, pattern);
-	if (!c || (!match_regex(c, t->s, t->message, ret) && (same || !match_regex(c, t->s, t->line, ret))))
+	if (!c || (!matches_uncovered(t, c, t->message, ret) && (same || !matches_uncovered(t, c, t->line, ret))))
 		return false;
 	ret->pattern = pattern;
 	return true;
+}
+
+/* All parts of the message that this pattern covers. */
+static bool cover(struct tried *t, unsigned pattern, struct logs_hit *ret)
+{
+	struct compiled *c = compiled_of(t->m, pattern);
+	size_t at = 0;
+	bool found = false;
+	struct str part;
+	while (c && t->covered_count < COVERED_MAX && at < t->message.len && match_regex(c, t->s, t->message, at, ret, &part) && part.len) {
+		t->covered[t->covered_count++] = part;
+		at = (size_t)(part.ptr + part.len - t->message.ptr);
+		ret->pattern = pattern;
+		found = true;
+	}
+	return found;
 }
 
 static bool best_format(const struct tried *t, const unsigned *order, size_t n, struct logs_hit *ret)
@@ -425,27 +473,27 @@ size_t logs_match(struct logs_matcher *m, struct logs_scratch *s, struct str mes
 	size_t count, struct logs_hit hits[LOGS_HITS_MAX])
 {
 	unsigned order[CANDIDATES_MAX + 1];
-	const struct tried t = {m, s, message, line};
+	struct tried t = {.m = m, .s = s, .message = message, .line = line};
 	size_t n = distinct(candidates, count, order), found = 0;
 
 	while (n && order[n - 1] >= m->count)
 		n--;
+	for (size_t i = 0; i < n; i++)
+		if (m->patterns[order[i]].alone && regex_hits(&t, order[i], &hits[0]))
+			return 1;
+	for (size_t i = 0; i < n && found < LOGS_HITS_MAX; i++)
+		found += m->patterns[order[i]].covers && cover(&t, order[i], &hits[found]);
+	size_t told = found;
 	for (size_t i = 0; i < n && found < LOGS_HITS_MAX; i++) {
 		const struct logs_pattern *p = &m->patterns[order[i]];
-		if (p->format || p->fallback || !regex_hits(&t, order[i], &hits[found]))
-			continue;
-		if (p->alone) {
-			hits[0] = hits[found];
-			return 1;
-		}
-		found++;
+		found += !p->format && !p->fallback && !p->covers && !p->alone && regex_hits(&t, order[i], &hits[found]);
 	}
-	if (found)
+	if (found > told || found == LOGS_HITS_MAX)
 		return found;
-	if (best_format(&t, order, n, &hits[0]))
+	if (!told && best_format(&t, order, n, &hits[0]))
 		return 1;
 	for (size_t i = 0; i < n; i++)
-		if (m->patterns[order[i]].fallback && regex_hits(&t, order[i], &hits[0]))
-			return 1;
-	return 0;
+		if (m->patterns[order[i]].fallback && regex_hits(&t, order[i], &hits[found]))
+			return found + 1;
+	return found;
 }

@@ -51,6 +51,7 @@ struct logs_pattern {
 	enum logs_class class;
 	enum logs_tells tells;
 	bool alone;           /* a regex; where it matches, nothing else of the line counts */
+	bool covers;          /* a regex; what else matches inside the part of the line that it matches does not count */
 	bool fallback;        /* a regex; it counts where no other pattern matches */
 	const char *regex;    /* PCRE2, or */
 	const char *format;   /* printf */

@@ -31,10 +31,14 @@ static bool skip_grep(struct str s, struct str *ret)
 	return false;
 }
 
-/* Something between quotes and a comma, and nothing else: an item of a list in a program. */
+/* Something between quotes and a comma, or the end of a call, and nothing else: an item of a list in a program. */
 static bool is_quoted_item(struct str s)
 {
-	if (s.len < 4 || (s.ptr[0] != '"' && s.ptr[0] != '\'') || s.ptr[s.len - 1] != ',' || s.ptr[s.len - 2] != s.ptr[0])
+	static const char *const ends[] = {",", ");", ";"};
+	size_t end = 0;
+	for (size_t i = 0; i < COUNT(ends) && !end; i++)
+		end = str_ends(s, ends[i]) ? strlen(ends[i]) : 0;
+	if (!end || s.len < end + 3 || (s.ptr[0] != '"' && s.ptr[0] != '\'') || s.ptr[s.len - end - 1] != s.ptr[0])
 		return false;
 	return !str_has(s, "\": ") && !str_has(s, "': ");
 }

@@ -231,6 +231,30 @@ static void alone_silences_the_line(void **state)
 	logs_matcher_free(m);
 }
 
+static void a_part_is_silenced(void **state)
+{
+	static const struct logs_pattern pattern[] = {{.id = "refused", .regex = "(?<name>Connection) refused"},
+		{.id = "none", .regex = "there was no [^,.]*", .covers = true}, {.id = "error", .regex = "\\w+Error", .fallback = true}};
+	struct logs_hit hit[LOGS_HITS_MAX];
+	const char *why;
+	unsigned candidate[] = {0, 1, 2};
+	struct str none = STR("there was no Connection refused, all is well"),
+		   later = STR("there was no Connection refused, then came a Connection refused"),
+		   other = STR("there was no Connection refused, only an OSError");
+	(void)state;
+	struct logs_matcher *m = logs_matcher_new(arena, pattern, 3, NULL, 0, &why);
+	struct logs_scratch *s = logs_scratch_new();
+	assert_int_equal(logs_match(m, s, none, none, candidate, 3, hit), 1);
+	assert_int_equal(hit[0].pattern, 1);
+	assert_int_equal(logs_match(m, s, later, later, candidate, 3, hit), 2);
+	assert_int_equal(hit[1].pattern, 0);
+	assert_true(hit[1].capture[CAPTURE_NAME].ptr > later.ptr + 40);
+	assert_int_equal(logs_match(m, s, other, other, candidate, 3, hit), 2);
+	assert_int_equal(hit[1].pattern, 2);
+	logs_scratch_free(s);
+	logs_matcher_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +263,7 @@ int main(void)
 		cmocka_unit_test(formats_match_what_printf_writes),
 		cmocka_unit_test(bad_expressions_end),
 		cmocka_unit_test(alone_silences_the_line),
+		cmocka_unit_test(a_part_is_silenced),
 	};
 	return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

@@ -60,7 +60,8 @@ static int load(void **state)
 			.cause = text(q, 2),
 			.regex = text(q, 3),
 			.format = text(q, 4),
-			.alone = text(q, 7) != NULL,
+			.alone = text(q, 7) && strcmp(text(q, 7), "true") == 0,
+			.covers = text(q, 7) && strcmp(text(q, 7), "part") == 0,
 			.fallback = text(q, 8) != NULL};
 	}
 	store_finish(q);
