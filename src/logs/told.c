@@ -43,6 +43,25 @@ static bool is_quoted_item(struct str s)
 	return !str_has(s, "\": ") && !str_has(s, "': ");
 }
 
+/* "CUDA out of memory": "use a smaller batch", an entry of a table in a program: the names of a record's fields are short. */
+static bool is_sentence_as_key(struct str s)
+{
+	size_t end = s.len && s.ptr[0] == '"' ? str_find(s, "\": ", 1) : SIZE_MAX, blanks = 0;
+	for (size_t i = 0; end != SIZE_MAX && i < end; i++)
+		blanks += s.ptr[i] == ' ';
+	return blanks >= 2;
+}
+
+/* A text given to a function. A compiler's message begins with the same place, and may quote one. */
+static bool is_call_with_text(struct str s)
+{
+	static const char *const messages[] = {"error", "fatal", "warning", "note"};
+	bool compiler = s.len && isdigit((unsigned char)s.ptr[0]);
+	for (size_t i = 0; i < COUNT(messages); i++)
+		compiler |= str_starts(s, messages[i]);
+	return !compiler && (str_has(s, "(\"") || str_has(s, "('"));
+}
+
 static bool is_statement(struct str s)
 {
 	static const char *const starts[] = {"raise ", "except ", "// ", "echo \"", "echo '", "trap '", "trap \"", "if \"", "if '",
@@ -65,11 +84,13 @@ static bool is_code(struct str s, struct str before)
 {
 	struct str rest;
 	if (skip_grep(s, &rest))
-		return is_statement(rest) || is_quoted_item(rest) || (rest.len && (rest.ptr[0] == '"' || rest.ptr[0] == '#'));
-	if (is_quoted_item(s))
+		return is_statement(rest) || is_quoted_item(rest) || is_call_with_text(rest) ||
+			(rest.len && (rest.ptr[0] == '"' || rest.ptr[0] == '#'));
+	if (is_quoted_item(s) || is_sentence_as_key(s))
 		return true;
 	s = skip_sign(s);
-	return is_statement(s) && !str_has(before, "File \"") && !str_has(before, "^^") && !str_has(before, "line ");
+	return (is_statement(s) || (str_starts(s, "assert ") && is_call_with_text(s))) && !str_has(before, "File \"") &&
+		!str_has(before, "^^") && !str_has(before, "line ");
 }
 
 bool told_only(struct str message, struct str before)
