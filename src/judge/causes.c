@@ -230,6 +230,38 @@ static void soften_before(struct finding *f, int64_t end)
 		f->status = STATUS_WARN;
 }
 
+/* An attempt failed, the launcher started another, and what that one ended with is something else: the first is no fault beside it. */
+static bool was_recovered(struct judge *j, const struct finding *f, const struct finding *list, int64_t restart)
+{
+	if (f->first_seq < 0 || f->first_seq > restart)
+		return false;
+	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
+		const char *symptom = facts_get_text(event, event__symptom), *cause = facts_get_text(event, event__cause);
+		bool same = (symptom && f->symptom && strcmp(symptom, f->symptom) == 0) || (cause && strcmp(cause, f->cause) == 0);
+		int64_t seq, count;
+		if (same && facts_get_int(event, event__seq, &seq) && facts_get_int(event, event__count, &count) &&
+			(seq > restart || count > 1))
+			return false;
+	}
+	for (const struct finding *g = list; g; g = g->next)
+		if (g != f && g->status == STATUS_FAIL && g->certainty != POSSIBLE && g->first_seq > restart &&
+			strcmp(g->cause, f->cause) != 0)
+			return true;
+	return false;
+}
+
+/* Where the launcher started the ranks again, the last time; -1: it did not. */
+static int64_t last_restart(const struct judge *j)
+{
+	int64_t last = -1, seq;
+	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
+		const char *pattern = facts_get_text(event, event__pattern);
+		if (pattern && strcmp(pattern, "elastic.restarting") == 0 && facts_get_int(event, event__seq, &seq))
+			last = seq;
+	}
+	return last;
+}
+
 /* Hardware, networks and programs can be at fault though the run reaches its end. But a network over which NCCL then connected works, and
  * an exception after which a server still answers ended one request and no rank. */
 static void soften_survived(struct judge *j, struct finding *list)
@@ -246,7 +278,10 @@ static void soften_survived(struct judge *j, struct finding *list)
 	/* Tests print the errors that they expect; and a group of workers that was restarted, and failed no more, has recovered. */
 	bool failed = has_failure(j, NULL);
 	int64_t recovered = failed ? -1 : last_good(j, restarts, 2), passed = last_good(j, tests, 1);
+	int64_t restart = last_restart(j);
 	for (struct finding *f = list; f; f = f->next) {
+		if (restart >= 0 && was_recovered(j, f, list, restart))
+			soften(f);
 		/* A run that ended well was not kept from it by what its machine shows. */
 		if (!failed && end >= 0 && f->first_seq < 0 && f->status == STATUS_FAIL)
 			f->status = STATUS_WARN;

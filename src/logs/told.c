@@ -52,6 +52,13 @@ static bool is_sentence_as_key(struct str s)
 	return blanks >= 2;
 }
 
+/* A list's entry that is a quoted text and nothing else. */
+static bool is_quoted_bullet(struct str s)
+{
+	return s.len > 6 && (str_starts(s, "- \"") || str_starts(s, "* \"")) && s.ptr[s.len - 1] == '"' &&
+		str_find(s, "\"", 3) == s.len - 1;
+}
+
 /* A text given to a function. A compiler's message begins with the same place, and may quote one. */
 static bool is_call_with_text(struct str s)
 {
@@ -86,7 +93,7 @@ static bool is_code(struct str s, struct str before)
 	if (skip_grep(s, &rest))
 		return is_statement(rest) || is_quoted_item(rest) || is_call_with_text(rest) ||
 			(rest.len && (rest.ptr[0] == '"' || rest.ptr[0] == '#'));
-	if (is_quoted_item(s) || is_sentence_as_key(s))
+	if (is_quoted_item(s) || is_sentence_as_key(s) || is_quoted_bullet(s))
 		return true;
 	s = skip_sign(s);
 	return (is_statement(s) || (str_starts(s, "assert ") && is_call_with_text(s))) && !str_has(before, "File \"") &&
