@@ -167,20 +167,31 @@ static struct finding *merge(struct judge *j, struct finding *list)
 	return merged;
 }
 
+/* The only rank among the rows of a table that name this host; -1: none, -2: several. */
+static int64_t only_rank_of(const struct facts_row *row, enum facts_column host_column, enum facts_column rank_column, const char *node)
+{
+	int64_t only = -1, rank;
+	for (; row; row = row->next) {
+		const char *host = facts_get_text(row, host_column);
+		if (!host || strcmp(host, node) != 0 || !facts_get_int(row, rank_column, &rank) || rank < 0 || rank == only)
+			continue;
+		if (only >= 0)
+			return -2;
+		only = rank;
+	}
+	return only;
+}
+
 /* A line that names a host and no rank (kernel, launcher, scheduler) speaks of the rank of that host, when only one speaks there. */
 static void rank_by_host(struct judge *j, struct finding *f)
 {
-	int64_t only = -1, rank;
 	if (f->rank >= 0 || !f->node)
 		return;
-	for (struct facts_row *event = j->facts->first[TABLE_event]; event; event = event->next) {
-		const char *host = facts_get_text(event, event__host);
-		if (!host || strcmp(host, f->node) != 0 || !facts_get_int(event, event__rank, &rank) || rank == only)
-			continue;
-		if (only >= 0)
-			return;
-		only = rank;
-	}
+	int64_t only = only_rank_of(j->facts->first[TABLE_event], event__host, event__rank, f->node);
+	if (only == -1)
+		only = only_rank_of(j->facts->first[TABLE_speaker], speaker__host, speaker__rank, f->node);
+	if (only < 0)
+		return;
 	f->rank = only;
 	add_rank(j, f, only);
 }
