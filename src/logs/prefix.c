@@ -525,7 +525,9 @@ static bool launcher_text(struct cursor *c, struct str s)
 	size_t colon = str_find_char(s, ':', 0);
 	struct str host = colon == SIZE_MAX ? s : str_slice(s, 0, colon);
 	struct str who = colon == SIZE_MAX ? STR("") : str_skip(s, colon + 1);
-	if (!all_host_chars(host) || !has_alpha(host) || !has_digit(host) || host.len > 64)
+	/* A name without a digit is a word like any other, unless a rank stands behind it. */
+	bool named = has_digit(host) || (who.len && rank_text(who, &r));
+	if (!all_host_chars(host) || !has_alpha(host) || !named || host.len > 64)
 		return false;
 	if (who.len && !all_host_chars(who))
 		return false;

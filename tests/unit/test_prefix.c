@@ -50,6 +50,8 @@ static const struct sample samples[] = {
 	{"node3: [rank1]: text", "text", "node3", 1, U, U, U, U, 0},
 	{"[worker-3] [rank3]: text", "text", "worker-3", 3, U, U, U, U, 0},
 	{"[node02:rank12] text", "text", "node02", 12, U, U, U, U, 0},
+	{"[hostB:rank5] text", "text", "hostB", 5, U, U, U, U, 0},
+	{"[hostB:agent] text", "[hostB:agent] text", "", U, U, U, U, U, 0},
 	{"[2023-01-01 00:00:00,123] [INFO] [launch.py:132:main] text", "text", "", U, U, U, U, U, 'I'},
 	{"[2023-01-01 00:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 0] text", "text", "", 0, U, U, U, U, 'I'},
 	{"#12 512.2       Killed", "Killed", "", U, U, U, U, U, 0},
