@@ -78,21 +78,26 @@ static bool has_entity(const char *p, size_t n)
 	return false;
 }
 
-/* The typographic quote at p as it is on a keyboard, 0 when there is none. It is three bytes long. */
-static char straight_quote(const char *p, const char *end)
+/* The typographic quote or hard blank at p as it is on a keyboard, 0 when there is none. */
+static char typed(const char *p, const char *end, size_t *ret_length)
 {
+	*ret_length = 2;
+	if (end - p >= 2 && (unsigned char)p[0] == 0xc2 && (unsigned char)p[1] == 0xa0)
+		return ' ';
+	*ret_length = 3;
 	if (end - p < 3 || (unsigned char)p[0] != 0xe2 || (unsigned char)p[1] != 0x80)
 		return 0;
 	unsigned char c = (unsigned char)p[2];
-	return c == 0x98 || c == 0x99 ? '\'' : c == 0x9c || c == 0x9d ? '"' : 0;
+	return c == 0x98 || c == 0x99 ? '\'' : c == 0x9c || c == 0x9d ? '"' : c == 0xaf ? ' ' : 0;
 }
 
-static bool has_curly_quote(struct str s)
+static bool has_typography(struct str s)
 {
+	size_t n;
 	for (size_t at = str_find(s, "\xe2\x80", 0); at != SIZE_MAX; at = str_find(s, "\xe2\x80", at + 2))
-		if (straight_quote(s.ptr + at, s.ptr + s.len))
+		if (typed(s.ptr + at, s.ptr + s.len, &n))
 			return true;
-	return false;
+	return str_find(s, "\xc2\xa0", 0) != SIZE_MAX;
 }
 
 static bool has_spelling(const char *p, size_t n, char first, const char *const *spellings)
@@ -115,7 +120,7 @@ void clean_learn(struct clean_habit *habit, const char *p, size_t n)
 	if (n > LEARN_BYTES)
 		n = LEARN_BYTES;
 	habit->escaped |= has_spelling(p, n, '\\', backslash) || has_spelling(p, n, '^', caret);
-	habit->curly |= has_curly_quote(str_n(p, n));
+	habit->typographic |= has_typography(str_n(p, n));
 }
 
 bool clean_needed(const struct clean_habit *habit, const char *p, size_t n)
@@ -123,7 +128,7 @@ bool clean_needed(const struct clean_habit *habit, const char *p, size_t n)
 	bool ampersand;
 	if (habit->escaped || (n > 2 && p[0] == '{' && p[1] == '"'))
 		return true;
-	if (has_odd_byte(p, n, &ampersand) || (habit->curly && has_curly_quote(str_n(p, n))))
+	if (has_odd_byte(p, n, &ampersand) || (habit->typographic && has_typography(str_n(p, n))))
 		return true;
 	return ampersand && has_entity(p, n);
 }
@@ -341,9 +346,9 @@ static char *clean_line(const char *p, const char *end, char *out)
 			p += ansi_rest(p, end);
 		} else if (*p == 0 || *p == 8) {
 			p++;
-		} else if ((unsigned char)*p == 0xe2 && (c = straight_quote(p, end))) {
+		} else if (((unsigned char)*p == 0xe2 || (unsigned char)*p == 0xc2) && (c = typed(p, end, &n))) {
 			*out++ = c;
-			p += 3;
+			p += n;
 		} else if (*p == '&' && (n = entity_at(p, end, &c))) {
 			*out++ = c;
 			p += n;

@@ -11,7 +11,9 @@ struct cursor {
 	struct prefix *out;
 	struct prefix_names *names;
 	uint64_t stream;
-	bool inner; /* a logger's prefix was taken: launchers' come no more */
+	bool inner;    /* a logger's prefix was taken: launchers' come no more */
+	bool numbered; /* its line number was taken: a number behind it is a rank's */
+	bool outer;    /* the last prefix was of a container's log: it is no part of the line */
 };
 
 static bool is_digit(char c)
@@ -294,6 +296,7 @@ static bool take_time(struct cursor *c)
 	if (!q || (q < c->end && !strchr(" |:,-\t", *q)))
 		return false;
 	c->out->time = t;
+	c->outer = q - c->p > 11 && c->p[10] == 'T' && q[-1] == 'Z'; /* as kubectl logs --timestamps and docker write it */
 	c->p = separator(q, c->end);
 	if (has(c->p, c->end, "stdout ") || has(c->p, c->end, "stderr ")) { /* CRI */
 		const char *r = c->p + 7;
@@ -820,7 +823,7 @@ static bool take_number(struct cursor *c)
 		w++;
 	if (w > q && (has(w, c->end, ": <") || has(w, c->end, "    inet ") || has(w, c->end, "    inet6 ")))
 		return false;
-	if (!c->names || !c->names->gutter) {
+	if (!c->names || !c->names->gutter || c->numbered) {
 		c->out->number = n;
 		mix(c, c->p, p);
 	}
@@ -851,7 +854,7 @@ static bool take_build_step(struct cursor *c)
 static bool take_gutter(struct cursor *c)
 {
 	int64_t n;
-	if (!c->names || !c->names->gutter || c->inner || c->stream)
+	if (!c->names || !c->names->gutter || c->inner || c->stream || c->numbered)
 		return false;
 	const char *p = digits(c->p, c->end, 7, &n);
 	if (!p)
@@ -863,6 +866,7 @@ static bool take_gutter(struct cursor *c)
 		return false;
 	c->p = q < c->end && *q == ' ' ? q + 1 : q;
 	c->names->gutter = true;
+	c->numbered = true;
 	return true;
 }
 
@@ -1017,12 +1021,13 @@ void prefix_parse(struct str line, struct prefix_names *names, struct prefix *re
 		const char *start = spaces(c.p, c.end), *before = c.p;
 		uint64_t stream = c.stream;
 		c.p = start;
+		c.outer = false;
 		if (!take_any(&c)) {
 			if (i == 0)
 				c.p = before; /* an indented line without a prefix keeps its indentation */
 			break;
 		}
-		if (c.stream != stream || (!c.inner && c.out->level == 0 && isnan(c.out->time)))
+		if (c.stream != stream || c.outer || (!c.inner && c.out->level == 0 && isnan(c.out->time)))
 			body = c.p;
 	}
 	ret->body = str_n(body, (size_t)(c.end - body));
