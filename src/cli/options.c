@@ -174,11 +174,6 @@ int options_parse(struct cli *c, int argc, char **argv, int from, const char **r
 			*ret_why = arena_printf(c->arena, cli_tr(c, "--%s needs %s", "--%s 需要 %s"), o->name, o->argument);
 			return -EINVAL;
 		}
-		const char *before = *(const char **)(void *)place;
-		if (o->commands && before && strcmp(before, text) != 0) { /* what is common may stand in an alias: the last one counts */
-			*ret_why = arena_printf(c->arena, cli_tr(c, "--%s is given twice", "--%s 重复给出"), o->name);
-			return -EINVAL;
-		}
 		*(const char **)(void *)place = text;
 	}
 	return 0;
