@@ -317,7 +317,7 @@ struct filter *filter_new(struct arena *a, const struct filter_literal *literals
 	size_t windows = 1, slots = 64;
 	for (size_t i = 0; i < count; i++)
 		windows += literals[i].nocase ? 32 : 4;
-	while (slots < windows + windows / 2)
+	while (slots < windows + windows / 4) /* literals of any case need fewer than their most */
 		slots *= 2;
 	fill_numbers();
 	f->literals = literals;
