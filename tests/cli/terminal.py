@@ -82,7 +82,8 @@ def stopped():
 
 def halted():
     """A command that somebody stopped is still stopped for the shell by Ctrl-Z, and fg goes on with it."""
-    line = " ".join(quick) + " sh -c 'echo hal\"\"ted; kill -STOP $$; echo do\"\"ne'\n"
+    stopped = "until grep -q \"^State:.*T\" /proc/$$/status; do sleep 0.02; done; echo hal\"\"ted"
+    line = " ".join(quick) + " sh -c '(%s) & kill -STOP $$; echo do\"\"ne'\n" % stopped
     out, status = talk(["bash", "--norc", "-i"], (b"# " if os.getuid() == 0 else b"$ ", line.encode()), (b"halted", b"\x1a"), (b"Stopped", b"fg\n"), (b"done", b"exit\n"))
     assert "Stopped" in out and out.rindex("done") > out.index("Stopped"), (out, status)
 
