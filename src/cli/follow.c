@@ -72,10 +72,7 @@ static void keep(struct follower *f, struct watched *w, const char *p, size_t n)
 
 static bool is_packed(const char *p, size_t n)
 {
-	static const char *const marks[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd",
-		"\xfd"
-		"7zXZ",
-		"PK\x03\x04"};
+	static const char *const marks[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\xfd\x37zXZ", "PK\x03\x04"};
 	for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
 		if (str_starts(str_n(p, n), marks[i]))
 			return true;
