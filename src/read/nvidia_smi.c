@@ -292,7 +292,7 @@ static size_t read_list(const struct read_input *in, struct facts *f)
 
 #define FIELDS_MAX 64
 
-enum csv_kind { CSV_TEXT, CSV_ADDRESS, CSV_MEMORY, CSV_NUMBER, CSV_ENABLED, CSV_MODE, CSV_GENERATION };
+enum csv_kind { CSV_TEXT, CSV_ADDRESS, CSV_MEMORY, CSV_NUMBER, CSV_ENABLED, CSV_MODE, CSV_GENERATION, CSV_REASON };
 
 static const struct {
 	const char *field;
@@ -320,7 +320,33 @@ static const struct {
 	{"mig.mode.current", gpu__mig_mode, CSV_ENABLED},
 	{"persistence_mode", gpu__persistence, CSV_ENABLED},
 	{"compute_mode", gpu__compute_mode, CSV_MODE},
+	{"hw_slowdown", gpu__throttle, CSV_REASON},
+	{"hw_thermal_slowdown", gpu__throttle, CSV_REASON},
+	{"sw_thermal_slowdown", gpu__throttle, CSV_REASON},
+	{"hw_power_brake_slowdown", gpu__throttle, CSV_REASON},
 };
+
+/* "clocks_event_reasons.hw_slowdown", before driver 535 "clocks_throttle_reasons.hw_slowdown": the reason alone. */
+static struct str csv_reason(struct str field)
+{
+	size_t at = str_starts(field, "clocks_") ? str_find(field, "_reasons.", 0) : SIZE_MAX;
+	return at == SIZE_MAX ? str_n("", 0) : str_skip(field, at + 9);
+}
+
+/* The reasons that hold; none of those that were asked for is an answer too. */
+static void csv_throttle(struct facts *f, struct facts_row *gpu, struct str reason, struct str value, const char *origin)
+{
+	const char *before = facts_get_text(gpu, gpu__throttle);
+	const char *name = str_is(reason, "hw_thermal_slowdown") ? "hardware thermal slowdown"
+		: str_is(reason, "sw_thermal_slowdown")          ? "software thermal slowdown"
+		: str_is(reason, "hw_power_brake_slowdown")      ? "power brake"
+								 : "hardware slowdown";
+	if (str_is(value, "Not Active") && !before)
+		facts_text(gpu, gpu__throttle, "", origin);
+	else if (str_is(value, "Active") && (!before || !strstr(before, name)))
+		facts_text(gpu, gpu__throttle, arena_printf(f->arena, "%s%s%s", before ? before : "", before && *before ? ", " : "", name),
+			origin);
+}
 
 static void csv_value(struct facts *f, struct facts_row *gpu, struct str field, struct str value, const char *origin)
 {
@@ -330,10 +356,11 @@ static void csv_value(struct facts *f, struct facts_row *gpu, struct str field, 
 		read_fill_str(read_driver(f, "nvidia"), driver__version, value, origin);
 		return;
 	}
+	struct str reason = csv_reason(field);
 	for (size_t i = 0; i < sizeof csv_fields / sizeof csv_fields[0]; i++) {
 		enum facts_column c = csv_fields[i].column;
 		bool number = str_to_int(str_slice(value, 0, str_find(value, " %", 0)), &n) == 0 && n >= 0;
-		if (!str_is(field, csv_fields[i].field))
+		if (!str_is(csv_fields[i].kind == CSV_REASON ? reason : field, csv_fields[i].field))
 			continue;
 		switch (csv_fields[i].kind) {
 		case CSV_TEXT: read_fill_str(gpu, c, value, origin); break;
@@ -350,6 +377,7 @@ static void csv_value(struct facts *f, struct facts_row *gpu, struct str field, 
 			if (number && n >= 1 && n <= 7)
 				read_fill_real(gpu, c, speeds[n], origin);
 			break;
+		case CSV_REASON: csv_throttle(f, gpu, reason, value, origin); break;
 		case CSV_ENABLED: read_fill_bool(gpu, c, str_is(value, "Enabled"), origin); break;
 		case CSV_MODE:
 			read_fill_str(gpu, c,

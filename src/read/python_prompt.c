@@ -107,6 +107,15 @@ static void take_arch(struct facts *f, struct str v, const char *origin)
 	buf_free(&b);
 }
 
+/* gfx90a:sramecc+:xnack- */
+static void take_gfx(struct facts *f, struct str v, const char *origin)
+{
+	v = unquoted(v);
+	v = str_slice(v, 0, str_find_char(v, ':', 0));
+	if (str_starts(v, "gfx") && v.len >= 6 && v.len <= 8)
+		read_fill_str(read_gpu(f, 0, "amd"), gpu__gfx, v, origin);
+}
+
 /* (9, 0) */
 static void take_capability(struct facts *f, struct str v, const char *origin)
 {
@@ -181,6 +190,7 @@ static const struct {
 	{"get_arch_list()", true, take_arch},
 	{"get_device_capability(", true, take_capability},
 	{"get_device_name(", false, take_gpu_name},
+	{"gcnArchName", false, take_gfx},
 	{"np.__version__", false, take_numpy},
 	{"numpy.__version__", false, take_numpy},
 	{"torchvision.__version__", false, take_torchvision},
@@ -416,7 +426,7 @@ static size_t read_banner(const struct read_input *in, struct facts *f)
 }
 
 static const char *const triggers[] = {"torch.__version__", "torch.version.", "is_nccl_available", "torch.cuda.is_available",
-	"is_gloo_available", "nccl.version()", "get_arch_list", "get_device_capability", "get_device_name", "np.__version__",
+	"is_gloo_available", "nccl.version()", "get_arch_list", "get_device_capability", "get_device_name", "gcnArchName", "np.__version__",
 	"numpy.__version__", "torchvision.__version__", "cxx11_abi()", "torch.__file__", "sys.executable", NULL};
 const struct reader read_python_answers = {"python", triggers, read_answers};
 static const char *const banner_triggers[] = {"Python 3.", NULL};

@@ -1,6 +1,8 @@
-/* ibstat, ibstatus, ibv_devinfo (-v), ibdev2netdev, rdma link, show_gids: ports of InfiniBand and RoCE adapters. */
+/* ibstat, ibstatus, ibv_devinfo (-v), ibdev2netdev, ibv_devices, rdma link, show_gids, ls /sys/class/infiniband: ports of InfiniBand and
+ * RoCE adapters. */
 #include "read/fill.h"
 #include "read/read.h"
+#include <ctype.h>
 
 static void set_state(struct facts_row *row, struct str value, const char *origin)
 {
@@ -241,6 +243,74 @@ static size_t read_ibdev2netdev(const struct read_input *in, struct facts *f)
 	return i;
 }
 
+/* device, node GUID; rows "mlx5_0 946dae0300a1b2c4" */
+static size_t read_ibv_devices(const struct read_input *in, struct facts *f)
+{
+	size_t i = 1;
+	for (; i < in->count && i < 200; i++) {
+		struct str rest = in->line[i].text, device, guid;
+		uint64_t number;
+		if (!str_next_word(&rest, &device) || !str_next_word(&rest, &guid))
+			break;
+		if (str_starts(device, "---"))
+			continue;
+		if (guid.len != 16 || str_to_hex(guid, &number) < 0)
+			break;
+		read_rdma_port(f, device, 1);
+	}
+	if (i > 2)
+		facts_table_read(f, TABLE_rdma_port);
+	return i > 2 ? i : 0;
+}
+
+/* "mlx5_0", "ibp12s0", "rocep160s0f0", "bnxt_re0", "hfi1_0", "rdmap0s6" */
+static bool is_rdma_device(struct str s)
+{
+	static const char *const families[] = {"mlx", "ib", "roce", "bnxt", "hfi", "rdma", "irdma", "hns", "erdma", "qedr", "efa", "ionic"};
+	bool digit = false, known = false;
+	for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+		known |= str_starts(s, families[i]);
+	for (size_t i = 0; i < s.len; i++) {
+		if (!isalnum((unsigned char)s.ptr[i]) && s.ptr[i] != '_' && s.ptr[i] != '-')
+			return false;
+		digit |= isdigit((unsigned char)s.ptr[i]) != 0;
+	}
+	return known && digit && s.len < 32;
+}
+
+/* $ ls /sys/class/infiniband: names in columns, or with -l one "... mlx5_0 -> ../../devices/..." a line */
+static size_t read_ls_infiniband(const struct read_input *in, struct facts *f)
+{
+	struct str command;
+	size_t i = 1, found = 0;
+	if (!read_prompt(in->line[0].text, &command) || !str_starts(command, "ls ") ||
+		!(str_ends(command, "/sys/class/infiniband") || str_ends(command, "/sys/class/infiniband/")))
+		return 0;
+	for (; i < in->count && i < 200; i++) {
+		struct str line = str_trim(in->line[i].text), word;
+		if (!line.len || read_prompt(line, &command))
+			break;
+		if (str_starts(line, "total "))
+			continue;
+		bool linked = str_has(line, " -> "), all = true;
+		struct str rest = str_slice(line, 0, str_find(line, " -> ", 0));
+		size_t here = 0;
+		for (struct str words = rest; all && !linked && str_next_word(&words, &word);)
+			all = is_rdma_device(word);
+		while (all && str_next_word(&rest, &word))
+			if ((!linked || !rest.len) && is_rdma_device(word)) {
+				read_rdma_port(f, word, 1);
+				here++;
+			}
+		if (!here)
+			break;
+		found += here;
+	}
+	if (found)
+		facts_table_read(f, TABLE_rdma_port);
+	return found ? i : 0;
+}
+
 /* link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev eth2 */
 static size_t read_rdma_link(const struct read_input *in, struct facts *f)
 {
@@ -307,6 +377,8 @@ static const char *const ibstat_triggers[] = {"CA '", NULL};
 static const char *const ibstatus_triggers[] = {"Infiniband device '", NULL};
 static const char *const devinfo_triggers[] = {"hca_id:", NULL};
 static const char *const netdev_triggers[] = {" ==> ", NULL};
+static const char *const devices_triggers[] = {"node GUID", NULL};
+static const char *const ls_triggers[] = {"/sys/class/infiniband", NULL};
 static const char *const link_triggers[] = {"physical_state ", NULL};
 static const char *const gids_triggers[] = {"INDEX\tGID", "INDEX  GID", "INDEX   GID", "INDEX GID", NULL};
 
@@ -316,3 +388,5 @@ const struct reader read_ibv_devinfo_reader = {"ibv_devinfo", devinfo_triggers, 
 const struct reader read_ibdev2netdev_reader = {"ibdev2netdev", netdev_triggers, read_ibdev2netdev};
 const struct reader read_rdma_link_reader = {"rdma link", link_triggers, read_rdma_link};
 const struct reader read_show_gids_reader = {"show_gids", gids_triggers, read_show_gids};
+const struct reader read_ibv_devices_reader = {"ibv_devices", devices_triggers, read_ibv_devices};
+const struct reader read_ls_infiniband_reader = {"ls /sys/class/infiniband", ls_triggers, read_ls_infiniband};

@@ -50,6 +50,8 @@ extern const struct reader read_ibstat_reader;
 extern const struct reader read_ibstatus_reader;
 extern const struct reader read_ibv_devinfo_reader;
 extern const struct reader read_ibdev2netdev_reader;
+extern const struct reader read_ibv_devices_reader;
+extern const struct reader read_ls_infiniband_reader;
 extern const struct reader read_rdma_link_reader;
 extern const struct reader read_show_gids_reader;
 extern const struct reader read_manifest_variable_reader;
@@ -127,6 +129,8 @@ const struct reader *const readers[] = {
 	&read_ibstatus_reader,
 	&read_ibv_devinfo_reader,
 	&read_ibdev2netdev_reader,
+	&read_ibv_devices_reader,
+	&read_ls_infiniband_reader,
 	&read_rdma_link_reader,
 	&read_show_gids_reader,
 	&read_manifest_variable_reader,
