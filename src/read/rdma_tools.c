@@ -203,7 +203,9 @@ static size_t read_ibv_devinfo(const struct read_input *in, struct facts *f)
 			row = read_rdma_port(f, device, n);
 			read_fill_str(row, rdma_port__firmware, firmware, origin);
 			read_fill_str(row, rdma_port__board, board, origin);
-		} else if (row && str_is(key, "state") && str_starts(value, "PORT_")) {
+		} else if (device.len && str_is(key, "state") && str_starts(value, "PORT_")) {
+			/* a grep may have left out the line of the port */
+			row = row ? row : read_rdma_port(f, device, 1);
 			set_state(row, word_of(str_skip(value, 5)), origin);
 		} else if (row && str_is(key, "phys_state")) {
 			set_phys(row, value, origin);
