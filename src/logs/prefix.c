@@ -678,7 +678,8 @@ static bool bracket_text(struct cursor *c, struct str s, bool colon, bool blank)
 		return true;
 	if (c->inner)
 		return false;
-	if (tee_text(c, s, colon, blank) || role_text(c, s) || (blank && launcher_text(c, s))) {
+	bool apart = blank || (colon && str_has(s, ":rank")); /* "[node02:rank12]: text" too */
+	if (tee_text(c, s, colon, blank) || role_text(c, s) || (apart && launcher_text(c, s))) {
 		mix(c, s.ptr, s.ptr + s.len);
 		return true;
 	}
