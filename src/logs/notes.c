@@ -58,6 +58,7 @@ const char *const logs_path_names[PATH_COUNT] = {NULL, "LOC", "NVL", "NVB", "C2C
 #define RANKS_MAX 65536
 #define WAITS_MAX 40000
 #define PROCESSES_MAX 65536
+#define NRANKS_ACTOR 0 /* the rank that an actor itself named, not one of a communicator */
 
 void notes_init(struct notes *n, struct arena *a)
 {
@@ -159,6 +160,33 @@ static void note_version(struct notes *n, struct str s, unsigned file, size_t li
 	c->version[c->version_count++] = keep(n, v, 60);
 }
 
+static struct notes_process *find_process(const struct notes *n, struct str host, int64_t pid)
+{
+	for (size_t i = n->process_count; i-- > 0 && n->process_count - i < 600;)
+		if (n->process[i].pid == pid && str_is(host, n->process[i].host))
+			return &n->process[i];
+	return NULL;
+}
+
+static void add_process(struct notes *n, const struct prefix *p, int64_t rank, int64_t nranks)
+{
+	if (n->process_count >= PROCESSES_MAX)
+		return;
+	n->process = arena_grow(n->arena, n->process, n->process_count, &n->process_cap, sizeof(*n->process));
+	n->process[n->process_count++] = (struct notes_process){
+		.host = keep(n, p->host, 255), .pid = p->pid, .rank = rank, .nranks = nranks};
+}
+
+/* An actor that named its rank on one of its lines speaks for it on the others; one that names several speaks for none. */
+static void note_actor(struct notes *n, const struct prefix *p)
+{
+	struct notes_process *known = find_process(n, p->host, p->pid);
+	if (!known)
+		add_process(n, p, p->rank, NRANKS_ACTOR);
+	else if (known->nranks == NRANKS_ACTOR && known->rank != p->rank)
+		known->rank = PREFIX_UNSET;
+}
+
 /* comm 0x.. rank R nranks N cudaDev D: of the largest communicator of a process the rank is the global one. */
 static void note_process(struct notes *n, const struct prefix *p, struct str s)
 {
@@ -169,19 +197,13 @@ static void note_process(struct notes *n, const struct prefix *p, struct str s)
 		n->nccl.nranks_max = nranks;
 	if (p->source != PREFIX_NCCL)
 		return;
-	for (size_t i = n->process_count; i-- > 0 && n->process_count - i < 600;)
-		if (n->process[i].pid == p->pid && str_is(p->host, n->process[i].host)) {
-			if (nranks > n->process[i].nranks) {
-				n->process[i].rank = rank;
-				n->process[i].nranks = nranks;
-			}
-			return;
-		}
-	if (n->process_count >= PROCESSES_MAX)
-		return;
-	n->process = arena_grow(n->arena, n->process, n->process_count, &n->process_cap, sizeof(*n->process));
-	n->process[n->process_count++] = (struct notes_process){
-		.host = keep(n, p->host, 255), .pid = p->pid, .rank = rank, .nranks = nranks};
+	struct notes_process *known = find_process(n, p->host, p->pid);
+	if (!known) {
+		add_process(n, p, rank, nranks);
+	} else if (nranks > known->nranks) {
+		known->rank = rank;
+		known->nranks = nranks;
+	}
 }
 
 int64_t notes_rank_of(const struct notes *n, const char *host, int64_t pid)
@@ -190,7 +212,8 @@ int64_t notes_rank_of(const struct notes *n, const char *host, int64_t pid)
 		return PREFIX_UNSET;
 	for (size_t i = 0; i < n->process_count; i++)
 		if (n->process[i].pid == pid && strcmp(host, n->process[i].host) == 0)
-			return n->process[i].nranks == n->nccl.nranks_max ? n->process[i].rank : PREFIX_UNSET;
+			return n->process[i].nranks == n->nccl.nranks_max || n->process[i].nranks == NRANKS_ACTOR ? n->process[i].rank
+														 : PREFIX_UNSET;
 	return PREFIX_UNSET;
 }
 
@@ -395,7 +418,9 @@ void notes_voice(struct notes *n, const struct prefix *p, unsigned file, size_t 
 {
 	note_host(n, p->host);
 	int64_t who = p->rank >= 0 ? p->rank : p->number;
-	if (who < 0 && p->source == PREFIX_NCCL) {
+	if (p->actor && p->rank >= 0)
+		note_actor(n, p);
+	if (who < 0 && (p->source == PREFIX_NCCL || p->actor)) {
 		char host[256];
 		size_t k = p->host.len < 255 ? p->host.len : 255;
 		memcpy(host, p->host.ptr, k);

@@ -734,8 +734,10 @@ static bool take_paren(struct cursor *c)
 		return false;
 	if (pid)
 		str_to_int(value, &c->out->pid);
-	if (paren_field(s, "ip=", &value))
+	if (paren_field(s, "ip=", &value)) {
 		c->out->host = value;
+		c->out->actor = pid;
+	}
 	if (paren_field(s, "rank=", &value))
 		str_to_int(value, &c->out->rank);
 	size_t tp = str_find(s, "_TP", 0);
@@ -1010,6 +1012,13 @@ static bool take_any(struct cursor *c)
 		take_paren(c) || take_python_basic(c) || take_level(c) || take_journal(c) || take_number(c) || take_host(c);
 }
 
+/* "2026-03-04 05:06:07,841 - INFO - ": behind a time and a level stands what a program printed. What NCCL, glog and the kernel write in
+ * front belongs to the line. */
+static bool is_logged(const struct prefix *p)
+{
+	return p->level && !isnan(p->time) && (p->source == PREFIX_NONE || p->source == PREFIX_PYTHON);
+}
+
 void prefix_parse(struct str line, struct prefix_names *names, struct prefix *ret)
 {
 	struct cursor c = {.p = line.ptr, .end = line.ptr + line.len, .out = ret, .names = names};
@@ -1028,7 +1037,7 @@ void prefix_parse(struct str line, struct prefix_names *names, struct prefix *re
 				c.p = before; /* an indented line without a prefix keeps its indentation */
 			break;
 		}
-		if (c.stream != stream || c.outer || (!c.inner && c.out->level == 0 && isnan(c.out->time)))
+		if (c.stream != stream || c.outer || is_logged(c.out) || (!c.inner && c.out->level == 0 && isnan(c.out->time)))
 			body = c.p;
 	}
 	ret->body = str_n(body, (size_t)(c.end - body));

@@ -16,7 +16,7 @@ enum prefix_source { PREFIX_NONE, PREFIX_NCCL, PREFIX_GLOG, PREFIX_PYTHON, PREFI
 
 struct prefix {
 	struct str message; /* what is left */
-	struct str body;    /* the line without line number, quote mark and launcher's prefix; a logger's prefix is still there */
+	struct str body;    /* the line without line number, quote mark, launcher's prefix, and a logger's time with its level */
 	uint64_t stream;    /* of the launcher's part in front: lines of one stream have the same; 0 none */
 	int64_t rank;       /* global: [rank3]:, (VllmWorker rank=3), RankID:3, mpirun's [1,3] */
 	int64_t local_rank; /* [default3]: */
@@ -26,6 +26,7 @@ struct prefix {
 	struct str host, group, group_desc, component;
 	double time; /* seconds: since 1970 with a full date, since midnight otherwise; NAN: none */
 	char level;  /* I W E F D, 0 unknown */
+	bool actor;  /* pid and host are those of the process that speaks: (RayTrainWorker pid=88131, ip=10.1.1.9) */
 	enum prefix_source source;
 };
 

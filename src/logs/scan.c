@@ -122,7 +122,7 @@ static void add_event(struct scanner *s, const struct prefix *p, const struct lo
 		if (hit->capture[i].ptr)
 			capture[e.capture_count++] = (struct logs_capture_value){
 				i, terminated(t.capture[i], sizeof(t.capture[i]), hit->capture[i])};
-	if (e.rank < 0 && p->source == PREFIX_NCCL)
+	if (e.rank < 0 && (p->source == PREFIX_NCCL || p->actor))
 		e.rank = notes_rank_of(&s->notes, e.host, e.pid);
 	s->hits[hit->pattern]++;
 	fold_add(&s->fold, &e);

@@ -433,11 +433,22 @@ static struct facts_row *csv_gpu(struct facts *f, const struct str *field, const
 	return read_gpu(f, order, "nvidia");
 }
 
+/* "      8 NVIDIA H100 80GB HBM3": the count that uniq -c puts in front is taken off. 0: there is none, or no host has so many GPUs. */
+static int64_t take_count(struct str *line)
+{
+	struct str rest = *line, word;
+	int64_t n;
+	if (!str_next_word(&rest, &word) || str_to_int(word, &n) < 0 || n < 1 || n > 64)
+		return 0;
+	*line = str_trim(rest);
+	return n;
+}
+
 static size_t read_csv(const struct read_input *in, struct facts *f)
 {
 	struct str first = in->line[0].text, field[FIELDS_MAX], value[FIELDS_MAX], command;
 	size_t option = str_find(first, "--query-gpu=", 0), i = 1, n;
-	bool typed = option != SIZE_MAX, timed = false;
+	bool typed = option != SIZE_MAX, timed = false, counted = typed && str_has(first, "| uniq -c");
 	if (typed) {
 		struct str asked = str_skip(first, option + 12);
 		while (asked.len && (asked.ptr[0] == '"' || asked.ptr[0] == '\''))
@@ -456,18 +467,21 @@ static size_t read_csv(const struct read_input *in, struct facts *f)
 		struct str line = str_trim(in->line[i].text), head[FIELDS_MAX];
 		if (!line.len || read_prompt(line, &command))
 			break;
+		int64_t same = counted ? take_count(&line) : 1;
 		size_t values = csv_heading(line, head);
 		if (values == n && str_eq(head[0], field[0]))
 			continue; /* the heading under a typed command */
 		struct str rest = line;
 		for (values = 0; values < n && str_next_field(&rest, ',', &value[values]); values++)
 			value[values] = str_trim(value[values]);
-		if (values < n || (timed && order >= 128))
+		if (values < n || same == 0 || (timed && order >= 128))
 			break;
-		struct facts_row *gpu = csv_gpu(f, field, value, n, order++);
-		for (size_t k = 0; k < n; k++)
-			if (value[k].len && !str_has(value[k], "N/A"))
-				csv_value(f, gpu, field[k], value[k], read_origin(f, in, i));
+		for (; same > 0; same--) {
+			struct facts_row *gpu = csv_gpu(f, field, value, n, order++);
+			for (size_t k = 0; k < n; k++)
+				if (value[k].len && !str_has(value[k], "N/A"))
+					csv_value(f, gpu, field[k], value[k], read_origin(f, in, i));
+		}
 	}
 	return i;
 }
