@@ -213,7 +213,7 @@ int64_t notes_rank_of(const struct notes *n, const char *host, int64_t pid)
 	for (size_t i = 0; i < n->process_count; i++)
 		if (n->process[i].pid == pid && strcmp(host, n->process[i].host) == 0)
 			return n->process[i].nranks == n->nccl.nranks_max || n->process[i].nranks == NRANKS_ACTOR ? n->process[i].rank
-														 : PREFIX_UNSET;
+														  : PREFIX_UNSET;
 	return PREFIX_UNSET;
 }
 

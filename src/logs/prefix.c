@@ -814,6 +814,44 @@ static bool take_level(struct cursor *c)
 	return true;
 }
 
+/* "env_report:main:18 - ", what loguru writes behind the level */
+static bool take_loguru(struct cursor *c)
+{
+	const char *p = c->p, *end = c->end;
+	int64_t line;
+	if (isnan(c->out->time) || !c->out->level || c->out->component.len)
+		return false;
+	while (p < end && (is_word(*p) || *p == '.'))
+		p++;
+	struct str module = str_n(c->p, (size_t)(p - c->p));
+	if (!module.len || p == end || *p != ':')
+		return false;
+	for (p++; p < end && (is_word(*p) || *p == '<' || *p == '>'); p++)
+		;
+	p = p < end && *p == ':' ? digits(p + 1, end, 6, &line) : NULL;
+	if (!p || !has(p, end, " - "))
+		return false;
+	c->out->component = module;
+	c->out->source = PREFIX_PYTHON;
+	c->inner = true;
+	c->p = spaces(p + 3, end);
+	return true;
+}
+
+/* "rank=21 " behind a time: who speaks */
+static bool take_rank_field(struct cursor *c)
+{
+	int64_t r;
+	if (isnan(c->out->time) || c->out->rank >= 0 || !has(c->p, c->end, "rank="))
+		return false;
+	const char *p = digits(c->p + 5, c->end, 7, &r);
+	if (!p || p == c->end || *p != ' ')
+		return false;
+	c->out->rank = r;
+	c->p = spaces(p, c->end);
+	return true;
+}
+
 /* " 7: ", srun -l. "2: eth0: <BROADCAST" and "2: eth0    inet 10.0.0.5/24" are ip's. */
 static bool take_number(struct cursor *c)
 {
@@ -1009,7 +1047,8 @@ static void read_ascend(struct cursor *c)
 static bool take_any(struct cursor *c)
 {
 	return take_gutter(c) || take_build_step(c) || take_quote(c) || take_time(c) || take_glog(c) || take_bracket(c) || take_nccl(c) ||
-		take_paren(c) || take_python_basic(c) || take_level(c) || take_journal(c) || take_number(c) || take_host(c);
+		take_paren(c) || take_python_basic(c) || take_level(c) || take_loguru(c) || take_rank_field(c) || take_journal(c) ||
+		take_number(c) || take_host(c);
 }
 
 /* "2026-03-04 05:06:07,841 - INFO - ": behind a time and a level stands what a program printed. What NCCL, glog and the kernel write in
