@@ -686,6 +686,26 @@ static bool bracket_text(struct cursor *c, struct str s, bool colon, bool blank)
 	return false;
 }
 
+/* 【rank3】, 【node-1】 */
+static bool take_wide_bracket(struct cursor *c)
+{
+	int64_t r;
+	if (c->inner || !has(c->p, c->end, "【"))
+		return false;
+	struct str rest = str_n(c->p + 3, (size_t)(c->end - c->p - 3));
+	size_t close = str_find(str_slice(rest, 0, 64), "】", 0);
+	if (close == SIZE_MAX)
+		return false;
+	struct str s = str_slice(rest, 0, close);
+	if (rank_text(s, &r))
+		c->out->rank = r;
+	else if (!launcher_text(c, s))
+		return false;
+	mix(c, s.ptr, s.ptr + s.len);
+	c->p = spaces(rest.ptr + close + 3, c->end);
+	return true;
+}
+
 static bool take_bracket(struct cursor *c)
 {
 	if (c->p == c->end || *c->p != '[')
@@ -1046,9 +1066,9 @@ static void read_ascend(struct cursor *c)
 
 static bool take_any(struct cursor *c)
 {
-	return take_gutter(c) || take_build_step(c) || take_quote(c) || take_time(c) || take_glog(c) || take_bracket(c) || take_nccl(c) ||
-		take_paren(c) || take_python_basic(c) || take_level(c) || take_loguru(c) || take_rank_field(c) || take_journal(c) ||
-		take_number(c) || take_host(c);
+	return take_gutter(c) || take_build_step(c) || take_quote(c) || take_time(c) || take_glog(c) || take_bracket(c) ||
+		take_wide_bracket(c) || take_nccl(c) || take_paren(c) || take_python_basic(c) || take_level(c) || take_loguru(c) ||
+		take_rank_field(c) || take_journal(c) || take_number(c) || take_host(c);
 }
 
 /* "2026-03-04 05:06:07,841 - INFO - ": behind a time and a level stands what a program printed. What NCCL, glog and the kernel write in

@@ -269,6 +269,6 @@ static size_t read_lspci(const struct read_input *in, struct facts *f)
 	return i;
 }
 
-static const char *const lspci_triggers[] = {"3D controller", "VGA compatible controller", "PCI bridge", "Infiniband controller",
-	"InfiniBand controller", "Processing accelerators", "Host bridge", NULL};
+static const char *const lspci_triggers[] = {"3D controller", "VGA compatible controller", "Display controller", "PCI bridge",
+	"Infiniband controller", "InfiniBand controller", "Processing accelerators", "Host bridge", NULL};
 const struct reader read_lspci_reader = {"lspci", lspci_triggers, read_lspci};
