@@ -62,7 +62,11 @@ static const struct sample samples[] = {
 	{"[  123.456789] NVRM: Xid", "NVRM: Xid", "", U, U, U, U, U, 0},
 	{"[Thu Apr  3 04:12:07 2025] NVRM: Xid", "NVRM: Xid", "", U, U, U, U, U, 0},
 	{"node04: kernel: NVRM: Xid", "NVRM: Xid", "node04", U, U, U, U, U, 0},
-	{"2024-01-01 10:00:00.123 | ERROR    | module:func:12 - text", "module:func:12 - text", "", U, U, U, U, U, 'E'},
+	{"2024-01-01 10:00:00.123 | ERROR    | module:func:12 - text", "text", "", U, U, U, U, U, 'E'},
+	{"2024-01-01 10:00:00.123 | ERROR    | module:func - text", "module:func - text", "", U, U, U, U, U, 'E'},
+	{"2024-01-01 10:00:00 rank=21 text", "text", "", 21, U, U, U, U, 0},
+	{"rank=21 text", "rank=21 text", "", U, U, U, U, U, 0},
+	{"\xe3\x80\x90rank4\xe3\x80\x91text", "text", "", 4, U, U, U, U, 0},
 	{"[INFO|trainer.py:123] 2024-01-01 10:00:00,123 >> text", "text", "", U, U, U, U, U, 'I'},
 	{"[ERROR] 2024-01-01-10:00:00 (PID:71, Device:5, RankID:13) ERR02005 DIST text", "ERR02005 DIST text", "", 13, U, U, U, 71, 'E'},
 	/* and what is none */
