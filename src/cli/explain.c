@@ -552,6 +552,8 @@ static bool is_clear(void *arg, bool at_end, int *ret_status)
 	forget(x);
 	arena_free(x->c->arena);
 	x->c->arena = whole;
+	x->line = NULL; /* lay in that memory */
+	x->line_cap = 0;
 	return speak;
 }
 

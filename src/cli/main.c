@@ -39,8 +39,8 @@ const struct cli_command cli_commands[] = {
 		"保存 check 所读取的内容，隐私数据已替换", .run = cli_snapshot},
 	{"inspect", "davy inspect FILE|PID... [OPTIONS]", "everything Davy can read from a library, a wheel, a snapshot or a process",
 		"查看动态库、wheel、快照或进程的全部信息", .run = cli_inspect},
-	{"cause", "davy cause [ID|WORDS] [OPTIONS]", "everything about one cause; without ID, the list",
-		"某个原因的全部说明；不带 ID 时列出全部原因", .run = cli_cause},
+	{"cause", "davy cause [ID|WORDS] [OPTIONS]", "everything about one cause, or the list of those that have the words",
+		"某个原因的全部说明，或列出含有这些词的原因；不带参数时列出全部", .run = cli_cause},
 	{"query", "davy query SQL [OPTIONS]", "asks the fact tables directly", "直接用 SQL 查询事实表", .run = cli_query, .compares = true},
 };
 const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
