@@ -140,6 +140,12 @@ followed() {
 	rm oom.log.gz
 }
 
+@test "--follow that asks twice, the second time after hundreds of lines of a list" {
+	echo "step 1" > grow.log
+	followed said '{ echo "\$ pip freeze"; echo torch==2.4.1; seq -f "pkg%g==1.0" 900; echo "[rank1]: RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:1275, unhandled system error, NCCL version 2.18.1"; } >> grow.log
+		sleep 4; echo "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB." >> grow.log'
+}
+
 @test "what could not be read is said, and is no clean answer" {
 	python3 - <<-'EOF'
 		import io, zipfile
