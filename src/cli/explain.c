@@ -55,6 +55,7 @@ static enum logs_tells tells_of(const char *name, enum logs_class class)
 		: strcmp(name, "end") == 0      ? LOGS_END
 		: strcmp(name, "ignored") == 0  ? LOGS_IGNORED
 		: strcmp(name, "shutdown") == 0 ? LOGS_SHUTDOWN
+		: strcmp(name, "start") == 0    ? LOGS_START
 						: LOGS_FACT;
 }
 

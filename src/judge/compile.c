@@ -379,7 +379,7 @@ static void compile_pattern(struct compile *c, const struct yaml *entry)
 		"says", "note", "tells", "fallback", NULL};
 	static const char *const classes[] = {"evidence", "consequence", "advice", "noise", NULL},
 				 *const sure[] = {"certain", "likely", "possible", NULL},
-				 *const told[] = {"failure", "fact", "progress", "end", "ignored", "shutdown", NULL},
+				 *const told[] = {"failure", "fact", "progress", "end", "ignored", "shutdown", "start", NULL},
 				 *const silences[] = {"true", "part", NULL};
 	check_keys(c, entry, keys);
 	const char *id = required(c, entry, "id"), *regex = yaml_text(entry, "regex"), *format = yaml_text(entry, "format"),

@@ -12,9 +12,9 @@
 
 enum logs_class { LOGS_EVIDENCE, LOGS_CONSEQUENCE, LOGS_ADVICE, LOGS_NOISE };
 
-/* What a line tells of the run: it failed, it goes on, it ended well; what follows was ignored; what stays behind is torn down, which is a
- * failure where the run had not ended well; or nothing. */
-enum logs_tells { LOGS_FACT, LOGS_FAILURE, LOGS_PROGRESS, LOGS_END, LOGS_IGNORED, LOGS_SHUTDOWN };
+/* What a line tells of the run: it failed, it goes on, it ended well, another one was started; what follows was ignored; what stays behind
+ * is torn down, which is a failure where the run had not ended well; or nothing. */
+enum logs_tells { LOGS_FACT, LOGS_FAILURE, LOGS_PROGRESS, LOGS_END, LOGS_IGNORED, LOGS_SHUTDOWN, LOGS_START };
 
 enum logs_capture {
 	CAPTURE_RANK,

@@ -39,42 +39,12 @@ static size_t lines_behind(const struct logs_event *e, size_t line)
 	return n;
 }
 
-/* Behind a shell's prompt: "$ ", "user@host:~$ ", "[root@n1 ~]# ". */
-static bool is_typed(struct str s)
-{
-	size_t end = str_find_char(s, ' ', 0);
-	if (end == SIZE_MAX || !end)
-		return false;
-	char sign = s.ptr[end - 1];
-	if (str_starts(s, "[") && !str_has(str_slice(s, 0, end), "]")) { /* a blank inside the brackets */
-		size_t close = str_find(s, "]", 0);
-		sign = close != SIZE_MAX && close + 1 < s.len ? s.ptr[close + 1] : 0;
-	}
-	return sign == '$' || (sign == '#' && end > 1);
-}
-
-/* A typed command that runs a program of the user's, and does not only look at something. */
-static bool is_start(const char *text)
-{
-	static const char *const starters[] = {"torchrun ", "python", "srun ", "sbatch ", "mpirun ", "mpiexec ", "accelerate launch",
-		"deepspeed ", "docker run", "podman run", "apptainer ", "singularity ", "kubectl apply", "kubectl create", "./", "bash ",
-		"sh "};
-	struct str s = str_of(text ? text : "");
-	if (!is_typed(s))
-		return false;
-	for (size_t i = 0; i < sizeof starters / sizeof starters[0]; i++)
-		if (str_has(s, starters[i]))
-			return true;
-	return false;
-}
-
-/* What was typed begins another run: that one's good end says nothing of the one before it. */
-static bool typed_between(const struct logs *l, unsigned file, size_t from, size_t to)
+/* A command that starts another run: that one's good end says nothing of the one before it. */
+static bool started_between(const struct logs *l, unsigned file, size_t from, size_t to)
 {
 	for (size_t i = 0; i < l->event_count; i++) {
 		const struct logs_event *e = l->event[i];
-		bool inside = (e->line > from && e->line < to) || (e->last_line > from && e->last_line < to);
-		if (e->file == file && inside && is_start(e->text))
+		if (e->file == file && logs_event_pattern(l, e)->tells == LOGS_START && lines_behind(e, from) > lines_behind(e, to - 1))
 			return true;
 	}
 	return false;
@@ -92,7 +62,7 @@ static bool went_on(const struct logs *l, const struct logs_event *e)
 			continue;
 		if (good->rank != PREFIX_UNSET && e->rank != PREFIX_UNSET && good->rank != e->rank)
 			continue;
-		if (typed_between(l, e->file, e->last_line, good->line > e->last_line ? good->line : good->last_line))
+		if (started_between(l, e->file, e->last_line, good->line > e->last_line ? good->line : good->last_line))
 			continue;
 		steps += tells == LOGS_END ? STEPS_ENOUGH : lines_behind(good, e->last_line);
 	}
