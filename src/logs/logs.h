@@ -177,6 +177,7 @@ void logs_scan_text(struct logs *l, unsigned file, size_t first_line, const char
 void logs_finish(struct logs *l);
 
 const struct logs_pattern *logs_event_pattern(const struct logs *l, const struct logs_event *e);
+bool logs_is_default_group(const char *group); /* of processes: its ranks are the global ones. NULL: a group without a name is it */
 const char *logs_event_capture(const struct logs_event *e, enum logs_capture which); /* NULL: none */
 
 /* Lines of snippets for readers: called for each trigger that no earlier call has consumed, with the lines of its stream from there on. */

@@ -771,6 +771,16 @@ static bool take_paren(struct cursor *c)
 
 /* -- words and a colon --------------------------------------------------------------------------------------------------- */
 
+/* The prefix of Python's logging ends here. */
+static bool take_logger(struct cursor *c, struct str name, const char *rest)
+{
+	c->out->component = name;
+	c->out->source = PREFIX_PYTHON;
+	c->inner = true;
+	c->p = spaces(rest, c->end);
+	return true;
+}
+
 /* ERROR:torch.distributed.elastic.multiprocessing.api:failed ... */
 static bool take_python_basic(struct cursor *c)
 {
@@ -785,12 +795,8 @@ static bool take_python_basic(struct cursor *c)
 		;
 	if (p == end || *p != ':')
 		return false;
-	c->out->component = str_n(logger, (size_t)(p - logger));
 	c->out->level = level;
-	c->out->source = PREFIX_PYTHON;
-	c->inner = true;
-	c->p = spaces(p + 1, end);
-	return true;
+	return take_logger(c, str_n(logger, (size_t)(p - logger)), p + 1);
 }
 
 /* "ERROR 01-02 03:04:05", "INFO    |", "name - LEVEL - ", "torch.distributed.run: [WARNING] " after a time */
@@ -851,11 +857,7 @@ static bool take_loguru(struct cursor *c)
 	p = p < end && *p == ':' ? digits(p + 1, end, 6, &line) : NULL;
 	if (!p || !has(p, end, " - "))
 		return false;
-	c->out->component = module;
-	c->out->source = PREFIX_PYTHON;
-	c->inner = true;
-	c->p = spaces(p + 3, end);
-	return true;
+	return take_logger(c, module, p + 3);
 }
 
 /* "rank=21 " behind a time: who speaks */

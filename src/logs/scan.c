@@ -844,8 +844,7 @@ static int wait_by_place(const void *x, const void *y)
 	return (a->line > b->line) - (a->line < b->line);
 }
 
-/* The rank in the default group is the global one. */
-static bool is_default_group(const char *group)
+bool logs_is_default_group(const char *group)
 {
 	return !group || strcmp(group, "0") == 0 || strcmp(group, "default_pg") == 0;
 }
@@ -856,7 +855,7 @@ static int64_t global_rank(int64_t rank, int64_t number, int64_t group_rank, con
 		return rank;
 	if (number >= 0)
 		return number;
-	if (group_rank >= 0 && is_default_group(group))
+	if (group_rank >= 0 && logs_is_default_group(group))
 		return group_rank;
 	return one_host ? local_rank : PREFIX_UNSET;
 }

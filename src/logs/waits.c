@@ -157,11 +157,6 @@ static void add_speaker(const struct logs *l, const struct logs_rank *r, struct 
 	facts_int(row, speaker__lines, (int64_t)r->lines, origin);
 }
 
-static bool is_default_group(const char *group)
-{
-	return strcmp(group, "default_pg") == 0 || strcmp(group, "0") == 0;
-}
-
 /* Not every rank's lines name the group. Where those that do name the default group alone, the others wait in it as well. */
 static void name_groups(struct entry *e, size_t n)
 {
@@ -169,7 +164,7 @@ static void name_groups(struct entry *e, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (!e[i].group)
 			continue;
-		if (!is_default_group(e[i].group) || (only && strcmp(only, e[i].group) != 0))
+		if (!logs_is_default_group(e[i].group) || (only && strcmp(only, e[i].group) != 0))
 			return;
 		only = e[i].group;
 	}
