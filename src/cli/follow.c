@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #define TICK_MS 250
-#define TICKS_A_LOOK_ROUND 8 /* for new files in the folders */
-#define QUIET_MS 2000.0      /* after a failure's lines: what belongs to it comes at once */
-#define WAIT_MS 10000.0      /* or it never gets quiet */
+#define ROUND_TICKS 8   /* then folders are asked for new files */
+#define QUIET_MS 2000.0 /* after a failure's lines: what belongs to it comes at once */
+#define WAIT_MS 10000.0 /* or it never gets quiet */
 #define PIECE ((size_t)1 << 20)
 #define KEEP ((size_t)32 << 20) /* of all sources together: their ends, for the answer */
-#define HELD_MAX 256
-#define KEEP_MIN ((size_t)64 << 10)
+#define KEEP_MIN ((size_t)16 << 10)
+#define HELD_MAX 256 /* files that are kept open */
 
 struct watched {
 	uint64_t seen;   /* bytes of the file */
@@ -79,11 +79,15 @@ static bool is_packed(const char *p, size_t n)
 	return false;
 }
 
-static void say_gone(struct follower *f, size_t i)
+static void say_gone(struct follower *f, size_t i, int error)
 {
-	if (!f->watched[i].gone)
-		cli_fail(f->c, 0, cli_tr(f->c, "%s is gone; waiting for it to come back", "%s 已不存在，等待其重新出现"),
-			f->s->source[i].name);
+	struct cli *c = f->c;
+	const char *name = f->s->source[i].name;
+	if (!f->watched[i].gone && (error == -ENOENT || error == -ENOTDIR))
+		cli_fail(c, 0, cli_tr(c, "%s is gone; waiting for it to come back", "%s 已不存在，等待其重新出现"), name);
+	else if (!f->watched[i].gone)
+		cli_fail(c, 0, cli_tr(c, "%s cannot be read (%s); waiting", "%s 无法读取（%s），等待中"), name,
+			error == -EINVAL ? cli_tr(c, "not a regular file", "不是普通文件") : strerror(-error));
 	f->watched[i].gone = true;
 }
 
@@ -127,10 +131,11 @@ static void read_growth(struct follower *f, struct host *door, size_t i)
 {
 	struct watched *w = &f->watched[i];
 	struct host_file *file;
-	if (host_file_open(door, f->s->source[i].path, &file) < 0) {
+	int error = host_file_open(door, f->s->source[i].path, &file);
+	if (error) {
 		w->renewed = true;
 		read_held(f, i);
-		say_gone(f, i);
+		say_gone(f, i, error);
 		return;
 	}
 	bool another = w->inode && host_file_inode(file) != w->inode;
@@ -206,7 +211,7 @@ static bool look(struct follower *f, size_t tick)
 	struct arena *a = arena_new(0);
 	struct host *door = host_twin(f->c->host, a);
 	bool paused = false, more = !f->count;
-	if (door && tick % TICKS_A_LOOK_ROUND == 0)
+	if (door && tick % ROUND_TICKS == 0)
 		sources_find_more(f->s, door, a, f->c->args, f->c->arg_count);
 	begin_new(f);
 	for (size_t i = 0; i < f->count; i++) {
